@@ -1,0 +1,24 @@
+"""String columns into an Arrow table: contiguous against contiguous, views against views."""
+
+from __future__ import annotations
+
+from rotation import Measured, compare_engines, default_rounds
+from works import OPPONENTS
+
+WORKS = ["strings", "strings_view", "strings_delta"]
+
+
+class Strings:
+    """Ours / opponent's time, both with two threads; "best" is the fastest opponent of the work."""
+
+    params = (WORKS, ["best", *OPPONENTS])
+    param_names = ("work", "opponent")
+    timeout = 3600
+
+    def setup_cache(self) -> dict[str, Measured]:
+        return {work: compare_engines(work, default_rounds()) for work in WORKS}
+
+    def track_ratio(self, measured: dict[str, Measured], work: str, opponent: str) -> float:
+        return measured[work].ratio(None if opponent == "best" else opponent)
+
+    track_ratio.unit = "ours / opponent"

@@ -1,0 +1,43 @@
+"""Read Parquet from Python: decoding in Numba kernels, values out as numpy, Arrow and pandas.
+
+>>> import hardwood_jit as hw
+>>> hw.scan(trips).select("id", "city").head(2).to_arrow().to_pydict()
+{'id': [1, 2], 'city': ['Aachen', 'Bergen']}
+"""
+
+from hardwood_jit.batch import NO_NULLS, Batch, Column, Layer, Validity
+from hardwood_jit.dataset import Dataset, Scan, open, read, scan
+from hardwood_jit.errors import (
+    ColumnNotFoundError,
+    CorruptFileError,
+    HardwoodError,
+    MissingDependencyError,
+    PredicateError,
+    SchemaMismatchError,
+    UnsupportedError,
+)
+from hardwood_jit.rows import Interval, Row
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "NO_NULLS",
+    "Batch",
+    "Column",
+    "ColumnNotFoundError",
+    "CorruptFileError",
+    "Dataset",
+    "HardwoodError",
+    "Interval",
+    "Layer",
+    "MissingDependencyError",
+    "PredicateError",
+    "Row",
+    "Scan",
+    "SchemaMismatchError",
+    "UnsupportedError",
+    "Validity",
+    "open",
+    "read",
+    "scan",
+]

@@ -1,0 +1,419 @@
+"""open(), scan(), read(), Dataset and Scan: what users call."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hardwood_jit.batch import Batch
+from hardwood_jit.errors import SchemaMismatchError, UnsupportedError
+from hardwood_jit.metadata.footer import FileMetadata, read_footer
+from hardwood_jit.metadata.schema import Leaf, Schema
+from hardwood_jit.options import MAX_PAGE_BYTES, OpenOptions
+from hardwood_jit.plan.row_ranges import RowRanges
+from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
+from hardwood_jit.progress import Progress, ProgressOption
+from hardwood_jit.source import ReadCounts, Source, open_source
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from hardwood_jit.export.to_arrow import ArrowOptions
+    from hardwood_jit.rows import Row
+    from hardwood_jit.scanner import ScanFile
+
+T = TypeVar("T")
+ColumnName = str | tuple[str, ...]
+
+TABLE_BATCH_BYTES = 12 << 20  # whole results are not bounded by a budget, so fewer and larger pieces serve better
+
+
+class DatasetFile:
+    """One file of a dataset; its footer is read when first asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._lock = threading.Lock()
+        self._metadata: FileMetadata | None = None
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def metadata(self) -> FileMetadata:
+        """Row groups, column chunks, statistics, page index, bloom ranges, key-values, created_by."""
+        with self._lock:
+            if self._metadata is None:
+                self._metadata = read_footer(self.source)
+            return self._metadata
+
+    def __repr__(self) -> str:
+        return f"DatasetFile({self.name!r})"
+
+
+class Dataset:
+    """One or several Parquet files as one relation, in the order given.
+
+    >>> import hardwood_jit as hw
+    >>> with hw.open(trips) as dataset:
+    ...     print(dataset.num_rows, [child.name for child in dataset.schema.children])
+    6 ['id', 'city', 'fare', 'tags']
+    """
+
+    def __init__(self, sources: Sequence[Source], options: OpenOptions) -> None:
+        self._options = options
+        self._closed = False
+        self.files: tuple[DatasetFile, ...] = tuple(DatasetFile(source) for source in sources)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema of the first file."""
+        return self.files[0].metadata.schema
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of all files, from their footers."""
+        return sum(file.metadata.num_rows for file in self.files)
+
+    def scan(self) -> Scan:
+        """A scan of all columns and rows, to be narrowed by its methods."""
+        return Scan(self, Selection())
+
+    def close(self) -> None:
+        """Forbid new terminals; results stay valid. File objects of the caller's stay open."""
+        self._closed = True
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        names = [file.name for file in self.files[:3]]
+        more = f" and {len(self.files) - 3} more" if len(self.files) > 3 else ""
+        return f"Dataset({', '.join(names)}{more})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        for file in self.files:
+            if not file.source.picklable:
+                raise TypeError(
+                    f"{file.name} cannot be sent to another process: only datasets and scans over paths pickle"
+                )
+        return {"sources": [file.source for file in self.files], "options": self._options, "closed": self._closed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Dataset.__init__(self, state["sources"], state["options"])
+        self._closed = state["closed"]
+
+    @property
+    def counts(self) -> ReadCounts:
+        """Ranges and bytes read so far, footers included."""
+        return sum((file.source.counts for file in self.files), ReadCounts())
+
+
+class Scan:
+    """A lazy, immutable description of what to read. Methods return new scans; a terminal reads.
+
+    >>> import hardwood_jit as hw
+    >>> scan = hw.scan(trips).select("city", "fare").skip(1).head(2)
+    >>> [dict(row) for row in scan.rows()]
+    [{'city': 'Bergen', 'fare': None}, {'city': 'Córdoba', 'fare': 7.25}]
+    """
+
+    def __init__(self, dataset: Dataset, selection: Selection) -> None:
+        self._dataset = dataset
+        self._selection = selection
+
+    # Narrowing
+
+    def select(self, *columns: ColumnName | Sequence[str]) -> Scan:
+        """Only these columns, in this order: names, groups, dotted paths, tuples of names (always exact)."""
+        flat: list[ColumnName] = []
+        for column in columns:
+            if isinstance(column, list):
+                flat.extend(column)
+            elif isinstance(column, str | tuple):
+                flat.append(column)
+            else:
+                raise TypeError(f"select() takes column names, not {column!r}")
+        return self._with(_replace(self._selection, columns=tuple(flat)))
+
+    def skip(self, rows: int) -> Scan:
+        """Without the first `rows` rows of the result."""
+        return self._with(self._selection.with_skip(rows))
+
+    def head(self, rows: int) -> Scan:
+        """Only the first `rows` rows of the result."""
+        return self._with(self._selection.with_head(rows))
+
+    def tail(self, rows: int) -> Scan:
+        """Only the last `rows` rows of the result."""
+        return self._with(self._selection.with_tail(rows))
+
+    def byte_range(self, start: int, end: int) -> Scan:
+        """Only row groups whose midpoint lies in [start, end): a split of one file."""
+        return self._with(self._selection.with_byte_range(start, end))
+
+    def row_ranges(self, ranges: Iterable[tuple[int, int]]) -> Scan:
+        """Only these half-open ranges of physical row numbers, counted over the whole dataset."""
+        pairs = [(max(int(a), 0), int(b)) for a, b in ranges]
+        return self._with(self._selection.with_row_ranges(RowRanges.of(pairs)))
+
+    def batch_size(self, rows: int) -> Scan:
+        """At most `rows` records per batch, instead of a size chosen by bytes."""
+        if rows < 1:
+            raise ValueError(f"batch_size({rows}): a batch has at least one row")
+        return self._with(_replace(self._selection, batch_size=int(rows)))
+
+    def threads(self, count: int) -> Scan:
+        """How many threads decode; the default is the number of CPUs this process may use."""
+        if count < 1:
+            raise ValueError(f"threads({count}): at least one thread does the work")
+        return self._with(_replace(self._selection, threads=int(count)))
+
+    def use_metadata(self, use: bool) -> Scan:
+        """Switch pruning by statistics and indexes on or off; results do not change."""
+        return self._with(_replace(self._selection, use_metadata=bool(use)))
+
+    def _with(self, selection: Selection) -> Scan:
+        return Scan(self._dataset, selection)
+
+    # Facts
+
+    @property
+    def dataset(self) -> Dataset:
+        return self._dataset
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the result: only the selected columns, in the order asked."""
+        columns = self._selection.columns
+        return self._dataset.schema if columns is None else self._dataset.schema.select(columns)
+
+    # Terminals
+
+    def batches(self, *, progress: ProgressOption = False) -> Iterator[Batch]:
+        """Batches of numpy arrays, a few MiB each, in file order; arrays are fresh and may be kept."""
+        from hardwood_jit.jit.column_decoder import Wanted
+
+        return self._run(lambda leaf: Wanted(), _same, bounded=True, progress=progress)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.batches()
+
+    def rows(self, *, progress: ProgressOption = False) -> Iterator[Row]:
+        """One mapping per record, with logical Python values."""
+        from hardwood_jit.rows import rows_of
+
+        for batch in self.batches(progress=progress):
+            yield from rows_of(batch)
+
+    def to_arrow(
+        self,
+        *,
+        strings: str = "contiguous",
+        dictionary: Iterable[str] = (),
+        int96: str = "ns",
+        progress: ProgressOption = False,
+    ) -> pa.Table:
+        """The whole result as a pyarrow Table."""
+        options = _arrow_options(strings, dictionary, int96)
+        from hardwood_jit.export.to_arrow import arrow_schema, table_from_batches
+
+        schema = arrow_schema(self.schema, options)
+        return table_from_batches(schema, list(self._arrow_batches(options, bounded=False, progress=progress)))
+
+    def to_pandas(self, *, progress: ProgressOption = False) -> pd.DataFrame:
+        """The whole result as a pandas DataFrame, as pyarrow would make it of `to_arrow`."""
+        _arrow_options()
+        from hardwood_jit.export.to_pandas import to_pandas
+
+        return to_pandas(self.to_arrow(progress=progress))
+
+    def to_numpy(self, *, progress: ProgressOption = False) -> dict[str, NDArray[Any]]:
+        """The whole result as arrays by leaf path; nulls are masked, text is StringDType, nested values are objects."""
+        from hardwood_jit.export.to_numpy import to_numpy
+
+        return to_numpy(self.batches(progress=progress), self.schema)
+
+    def count(self) -> int:
+        """Rows of the result; only footers are read."""
+        return sum(plan.rows.row_count for plan in self._plan())
+
+    def __arrow_c_schema__(self) -> object:
+        options = _arrow_options()
+        from hardwood_jit.export.to_arrow import arrow_schema
+
+        return arrow_schema(self.schema, options).__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        options = _arrow_options()
+        from hardwood_jit.export.to_arrow import arrow_schema, stream_capsule
+
+        schema = arrow_schema(self.schema, options)
+        return stream_capsule(schema, self._arrow_batches(options, bounded=True), requested_schema)
+
+    # Running
+
+    def _arrow_batches(
+        self, options: ArrowOptions, *, bounded: bool, progress: ProgressOption = False
+    ) -> Iterator[pa.RecordBatch]:
+        from hardwood_jit.export.to_arrow import batch_to_arrow, wants_form
+        from hardwood_jit.jit.column_decoder import Wanted
+        from hardwood_jit.types import is_text
+
+        schema = self.schema
+        wanted = {leaf.index: Wanted(wants_form(leaf, schema, options), is_text(leaf)) for leaf in schema.leaves}
+        return self._run(
+            lambda leaf: wanted[leaf.index],
+            lambda batch: batch_to_arrow(batch, options),
+            bounded=bounded,
+            progress=progress,
+        )
+
+    def _run(
+        self,
+        wanted: Callable[[Leaf], Any],
+        finish: Callable[[Batch], T],
+        *,
+        bounded: bool,
+        progress: ProgressOption = False,
+    ) -> Iterator[T]:
+        """All batches, finished on the threads that decode them. Nothing is read before the first is asked for."""
+        self._check_open()
+        return self._results(wanted, finish, bounded, progress)
+
+    def _results(
+        self, wanted: Callable[[Leaf], Any], finish: Callable[[Batch], T], bounded: bool, progress: ProgressOption
+    ) -> Iterator[T]:
+        from hardwood_jit.options import BATCH_BYTES
+        from hardwood_jit.scanner import ScanJob, run_groups
+
+        selection = self._selection
+        schema = self.schema
+        job = ScanJob(
+            schema,
+            tuple(wanted(leaf) for leaf in schema.leaves),
+            self._dataset._options,
+            selection.batch_size,
+            BATCH_BYTES if bounded else TABLE_BATCH_BYTES,
+        )
+        threads = selection.threads or default_threads()
+        if not schema.leaves:
+            raise UnsupportedError(f"{self._dataset.files[0].name}: a scan needs at least one column to read")
+        meter = Progress.of(progress, self.count if progress else None)
+        with meter:
+            counted = meter.counting(finish)
+            yield from run_groups(self._tasks(schema), job, threads, counted, 2 * threads if bounded else None)
+
+    def _plan(self) -> Iterator[GroupPlan]:
+        self._check_open()
+        files = self._dataset.files
+        return plan_scan(self._selection, len(files), lambda number: files[number].metadata.row_groups)
+
+    def _tasks(self, schema: Schema) -> Iterator[tuple[ScanFile, GroupPlan]]:
+        opened: dict[int, ScanFile] = {}
+        for plan in self._plan():
+            if plan.file not in opened:
+                opened = {plan.file: self._open_file(plan.file, schema)}
+            yield opened[plan.file], plan
+
+    def _open_file(self, number: int, schema: Schema) -> ScanFile:
+        from hardwood_jit.scanner import ScanFile
+
+        file = self._dataset.files[number]
+        metadata = file.metadata
+        leaves = schema.leaves if number == 0 else _matching_leaves(schema, metadata.schema, file.name)
+        return ScanFile(file.source, metadata, leaves)
+
+    def _check_open(self) -> None:
+        if self._dataset._closed:
+            raise ValueError("the dataset is closed; open it again to read")
+
+    def __repr__(self) -> str:
+        return f"Scan({self._dataset!r}, {self._selection})"
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
+
+
+def _replace(selection: Selection, **changes: Any) -> Selection:
+    from dataclasses import replace
+
+    return replace(selection, **changes)
+
+
+def _arrow_options(strings: str = "contiguous", dictionary: Iterable[str] = (), int96: str = "ns") -> ArrowOptions:
+    from hardwood_jit.export.to_arrow import ArrowOptions
+
+    names = [dictionary] if isinstance(dictionary, str) else dictionary
+    return ArrowOptions(strings=strings, dictionary=frozenset(names), int96=int96)
+
+
+def _matching_leaves(wanted: Schema, schema: Schema, file: str) -> tuple[Leaf, ...]:
+    """The leaves of another file that stand for the projection's; required and optional may differ, and so may order."""
+    by_path = {leaf.path: leaf for leaf in schema.leaves}
+    found = []
+    for leaf in wanted.leaves:
+        other = by_path.get(leaf.path)
+        if other is None:
+            raise SchemaMismatchError(f"{file}: has no column '{leaf.dotted}', which the first file has")
+        for what, one, two in (
+            ("physical type", leaf.physical_type, other.physical_type),
+            ("width", leaf.type_length, other.type_length),
+            ("logical type", leaf.logical_type, other.logical_type),
+            ("nesting", [layer.kind for layer in leaf.layers], [layer.kind for layer in other.layers]),
+            ("repetition level", leaf.max_repetition_level, other.max_repetition_level),
+        ):
+            if one != two:
+                raise SchemaMismatchError(f"{file}: column '{leaf.dotted}' has {what} {two}, the first file has {one}")
+        found.append(other)
+    return tuple(found)
+
+
+def default_threads() -> int:
+    """CPUs of this process; 1 inside a Spark worker, whose tasks already run side by side."""
+    if os.environ.get("SPARK_ENV_LOADED") or os.environ.get("PYTHON_WORKER_FACTORY_PORT"):
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def open(  # the name that API.md gives it
+    source: Any,
+    *,
+    storage_options: dict[str, Any] | None = None,
+    mmap: bool = False,
+    checksums: bool = True,
+    max_page_bytes: int = MAX_PAGE_BYTES,
+) -> Dataset:
+    """Open Parquet: a path, glob, directory, bytes, a seekable binary file, or a list of those as one relation.
+
+    `mmap` maps local files instead of reading them; a file that somebody truncates meanwhile kills the process.
+    """
+    if storage_options is not None:
+        raise UnsupportedError("storage_options belong to remote files, which are not read yet")
+    if max_page_bytes < 1:
+        raise ValueError(f"max_page_bytes={max_page_bytes}: must be positive")
+    options = OpenOptions(mmap=mmap, checksums=checksums, max_page_bytes=max_page_bytes)
+    return Dataset(open_source(source, options), options)
+
+
+def scan(source: Any, **options: Any) -> Scan:
+    """`open(source, ...).scan()`."""
+    return open(source, **options).scan()
+
+
+def read(source: Any, columns: Sequence[ColumnName] | None = None, filters: Any = None) -> pa.Table:
+    """The selected columns of a source as one Arrow table."""
+    if filters is not None:
+        raise UnsupportedError("filters are not compiled yet; filter the resulting table")
+    found = scan(source)
+    return (found if columns is None else found.select(*columns)).to_arrow()

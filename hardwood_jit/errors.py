@@ -1,0 +1,61 @@
+"""The error tree, and the one place that turns a kernel's status into a located error."""
+
+from __future__ import annotations
+
+from hardwood_jit.kernels.status import MEANING, code_of
+
+
+class HardwoodError(Exception):
+    """Base of every error that hardwood_jit raises itself; `OSError` stays `OSError`."""
+
+
+class CorruptFileError(HardwoodError):
+    """The file breaks the Parquet specification: ask who wrote it."""
+
+
+class UnsupportedError(HardwoodError):
+    """Legal Parquet that hardwood_jit does not read (or a limit that the message says how to raise)."""
+
+
+class MissingDependencyError(HardwoodError, ImportError):
+    """An optional package is absent; the message names the extra to install."""
+
+
+class PredicateError(HardwoodError, ValueError):
+    """A predicate that does not fit its column: fix the call."""
+
+
+class ColumnNotFoundError(HardwoodError, KeyError):
+    """An unknown column; the message names close matches."""
+
+    def __str__(self) -> str:  # KeyError would quote the whole message
+        return str(self.args[0]) if self.args else ""
+
+
+class SchemaMismatchError(HardwoodError, ValueError):
+    """Files of one dataset disagree about a column that the scan touches."""
+
+
+def place(
+    file: str, row_group: int | None = None, column: str | None = None, page: int | None = None
+) -> str:
+    """The prefix of a message: `trips.parquet: row group 3, column 'fare', page 12`."""
+    parts = []
+    if row_group is not None:
+        parts.append(f"row group {row_group}")
+    if column is not None:
+        parts.append(f"column '{column}'")
+    if page is not None:
+        parts.append(f"page {page}")
+    return f"{file}: {', '.join(parts)}" if parts else file
+
+
+def located(status: int, where: str) -> CorruptFileError:
+    """The error for a negative kernel status at the place that `place` described."""
+    code = code_of(status)
+    return CorruptFileError(f"{where}: {MEANING.get(code, f'kernel status {code}')}")
+
+
+def missing(package: str, extra: str, purpose: str) -> MissingDependencyError:
+    """The error for an absent optional package, naming the extra that brings it."""
+    return MissingDependencyError(f"{purpose} needs the package {package}: pip install 'hardwood_jit[{extra}]'")

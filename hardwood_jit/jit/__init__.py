@@ -1,0 +1,1 @@
+"""Encodings to machine code: the only folder that calls kernels."""

@@ -1,0 +1,794 @@
+"""Pages of one column chunk and a window of rows -> Column: levels, then values, each one kernel call over all pages.
+
+Decoding is a function of the chunk and the window: nothing but held pages is carried from one window to the next, so
+that a window may be repeated, shrunk or skipped. A page that reaches into two windows is decompressed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardwood_jit.batch import NO_NULLS, Column, Layer, Validity
+from hardwood_jit.errors import CorruptFileError, UnsupportedError, located
+from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS
+from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.kernels import tables
+from hardwood_jit.kernels.levels import BODY_FIELDS
+from hardwood_jit.kernels.slices import FIELDS, OUT_START, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
+from hardwood_jit.kernels.status import page_of
+from hardwood_jit.memory import Arena, Scratch, allocate
+from hardwood_jit.physical import INT96_BYTES, Encoding, PageKind, PhysicalType
+
+if TYPE_CHECKING:
+    from hardwood_jit.metadata.schema import Leaf
+    from hardwood_jit.pages.page_reader import PageReader
+
+Bytes = NDArray[np.uint8]
+Table = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+NO_WORDS: Words = np.empty(0, np.uint64)
+NO_BYTES: Bytes = np.empty(0, np.uint8)
+HELD_BYTES = 8 << 20  # decompressed pages of one column under one window, unless a single page is larger
+ENTRY_BYTES = 24 << 20  # what dictionary entries or shared prefixes may grow to in one window of several rows
+
+# (storage of the values, numpy type of the result) of the types with a machine word
+WORDS = {
+    PhysicalType.BOOLEAN: ("uint8", np.dtype(np.bool_)),
+    PhysicalType.INT32: ("uint32", np.dtype(np.int32)),
+    PhysicalType.FLOAT: ("uint32", np.dtype(np.float32)),
+    PhysicalType.INT64: ("uint64", np.dtype(np.int64)),
+    PhysicalType.DOUBLE: ("uint64", np.dtype(np.float64)),
+}
+
+
+class WindowTooLarge(Exception):
+    """The window decodes to more than its share of memory: try again with its first `row_count` rows."""
+
+    def __init__(self, row_count: int) -> None:
+        super().__init__(row_count)
+        self.row_count = row_count
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the terminal needs of a leaf: the form of its values, and whether text must be UTF-8."""
+
+    form: str = "physical"  # "physical", "decimal128", "views", "dictionary": see batch.Column
+    text: bool = False
+
+
+@dataclass(slots=True)
+class Dictionary:
+    """The decoded dictionary page of a chunk, in the shapes that kernels gather from."""
+
+    count: int
+    values: NDArray[Any]  # words; or bytes (wide values); or the bytes of byte arrays
+    offsets: NDArray[np.int32] | None = None
+    pairs: Words | None = None  # decimal128 or views, made when first needed
+    is_text: bool | None = None  # every entry is UTF-8; None until checked
+
+
+class ColumnDecoder:
+    """One leaf in one row group."""
+
+    def __init__(self, leaf: Leaf, reader: PageReader, scratch: Scratch, wanted: Wanted) -> None:
+        self.leaf = leaf
+        self.reader = reader
+        self.wanted = wanted
+        self._scratch = scratch
+        self._dictionary: Dictionary | None = None
+        self._arena_in_use = False  # views point into the arena: the next window needs another one
+        # Levels are decoded when a page is loaded, unless they are a single bit per row.
+        self._keeps_levels = leaf.max_repetition_level > 0 or leaf.max_definition_level > 1 or bool(leaf.layers)
+        self._definitions = scratch.arena(("definitions", leaf.index))
+        self._repetitions = scratch.arena(("repetitions", leaf.index))
+        self._level_counts: list[int] = []  # per held page
+        self._value_starts: list[int] = []  # per held page: where its values start, counted from the page's start
+
+    # Holding the pages of a window
+
+    def cover(self, start: int, stop: int) -> int:
+        """Hold the pages of the rows start .. stop, or of fewer rows (at least one) where memory says so: the new stop."""
+        reader = self.reader
+        page = self._find_page(start)
+        self._drop_before(page)
+        if self._arena_in_use:
+            reader.replace_arena(Arena())
+            self._arena_in_use = False
+        if self._keeps_levels:
+            return self._cover_levels(page, start, stop)
+        held = 0
+        last = page
+        while True:
+            if last == len(reader.headers) and not reader.discover():
+                raise self._short(stop)
+            held += reader.page_bytes(last)
+            if held > HELD_BYTES and last > page and reader.first_rows[last] > start:
+                stop = min(stop, reader.first_rows[last])
+                break
+            last += 1
+            if reader.stop_rows[last - 1] >= stop:
+                break
+        if reader.plan is not None:
+            self._check_gaps(page, last)
+        loaded = reader.first_held + len(reader.spans)
+        for number in range(max(page, loaded), last):
+            reader.load(number)
+        return stop
+
+    def _find_page(self, start: int) -> int:
+        """The first page that holds (a part of) row `start`: it lies in the window, or its record continues there."""
+        reader = self.reader
+        page = reader.first_held
+        while True:
+            if page == len(reader.headers) and not reader.discover():
+                raise self._short(start + 1)
+            if reader.stop_rows[page] < 0:
+                return page  # not known before its levels are read
+            if reader.stop_rows[page] > start:
+                return page
+            page += 1
+
+    def _check_gaps(self, first: int, last: int) -> None:
+        rows = self.reader
+        for page in range(first + 1, last):
+            if rows.first_rows[page] != rows.stop_rows[page - 1]:
+                raise CorruptFileError(f"{rows.where(page)}: rows are missing before this page")
+
+    def _drop_before(self, page: int) -> None:
+        gone = min(page - self.reader.first_held, len(self.reader.spans))
+        self.reader.drop_before(page)
+        if self._keeps_levels and gone > 0:
+            skipped = sum(self._level_counts[:gone])
+            kept = sum(self._level_counts[gone:])
+            for arena in (self._definitions, self._repetitions):
+                if arena.buffer.size:
+                    arena.buffer[:kept] = arena.buffer[skipped : skipped + kept]
+            del self._level_counts[:gone], self._value_starts[:gone]
+
+    def _cover_levels(self, page: int, start: int, stop: int) -> int:
+        """As cover, page by page, because only the levels tell which records a page holds."""
+        reader = self.reader
+        while True:
+            loaded = reader.first_held + len(reader.spans)
+            if loaded > page and reader.stop_rows[loaded - 1] >= stop and self._ends_with_record(loaded - 1, stop):
+                return stop
+            if loaded == len(reader.headers) and not reader.discover():
+                if loaded > page and reader.stop_rows[loaded - 1] == stop:
+                    return stop
+                raise self._short(stop)
+            if reader.spans and reader.spans[-1][1] > HELD_BYTES:
+                # Enough is held: stop before the last record that starts here, since it may continue.
+                complete = reader.stop_rows[loaded - 1] - 1
+                if start < complete < stop:
+                    return complete
+            self._load_levels(loaded)
+            if reader.stop_rows[loaded] <= start and not reader.rows_known:
+                # All of this page lies before the window; a record that starts in it cannot be asked for any more.
+                self._drop_before(loaded + 1)
+                page = loaded + 1
+
+    def _ends_with_record(self, page: int, stop: int) -> bool:
+        """Whether row stop - 1 is known to end on `page`: a later record starts there, or pages hold whole records."""
+        reader = self.reader
+        if reader.stop_rows[page] > stop:
+            return True
+        if self.leaf.max_repetition_level == 0 or reader.plan is not None:
+            return True
+        if reader.headers[page][tables.PAGE_KIND] == PageKind.DATA_PAGE_V2:
+            return True
+        return page + 1 == len(reader.headers) and not reader.discover()
+
+    def _load_levels(self, page: int) -> None:
+        reader, leaf = self.reader, self.leaf
+        count = reader.headers[page][tables.PAGE_VALUES]
+        reader.load(page)
+        body = self._bodies(page, page + 1)
+        if count > 1 << 20:
+            self._check_level_count(body, page, count)
+        used = sum(self._level_counts)
+        definitions = self._definitions.room(used + count, used)[used : used + count]
+        repeated = leaf.max_repetition_level > 0
+        repetitions = self._repetitions.room(used + count, used)[used : used + count] if repeated else NO_BYTES
+        slices = np.zeros((1, FIELDS), np.int64)
+        status = load("levels.read_levels")(
+            reader.arena, body, leaf.max_definition_level, leaf.max_repetition_level, definitions, repetitions, slices
+        )
+        if status < 0:
+            raise located(status, reader.where(page))
+        self._level_counts.append(count)
+        self._value_starts.append(int(slices[0, SRC_START]) - reader.spans[-1][0])
+        if repeated:
+            starts = load("levels.count_record_starts")(repetitions, count)
+            self._note_rows(page, starts, bool(count) and int(repetitions[0]) == 0)
+
+    def _check_level_count(self, body: Table, page: int, count: int) -> None:
+        """A count that the bytes cannot deliver must not lead to an allocation."""
+        leaf, reader = self.leaf, self.reader
+        if count * 2 > reader.max_page_bytes:
+            raise UnsupportedError(
+                f"{reader.where(page)}: {count} levels need more than max_page_bytes={reader.max_page_bytes}; "
+                "open the file with a larger max_page_bytes to read it"
+            )
+        repeated = leaf.max_repetition_level > 0
+        maximum = leaf.max_repetition_level if repeated else leaf.max_definition_level
+        found = load("levels.count_levels")(reader.arena, body, 0, maximum, repeated)
+        if found < count:
+            raise CorruptFileError(f"{reader.where(page)}: {max(found, 0)} levels found, {count} announced")
+
+    def _note_rows(self, page: int, starts: int, starts_record: bool) -> None:
+        reader = self.reader
+        first, stop = reader.first_rows[page], reader.stop_rows[page]
+        if stop < 0:
+            first = reader.first_rows[page] = reader.stop_rows[page - 1] if page else 0
+            stop = reader.stop_rows[page] = first + starts
+            if stop > reader.facts.row_count:
+                raise CorruptFileError(
+                    f"{reader.where(page)}: rows up to {stop}, but the row group has {reader.facts.row_count}"
+                )
+        elif starts != stop - first:
+            raise CorruptFileError(f"{reader.where(page)}: {starts} records start here, {stop - first} announced")
+        whole = page == 0 or reader.plan is not None or reader.headers[page][tables.PAGE_ROWS] >= 0
+        if whole and not starts_record and self._level_counts[-1]:
+            raise CorruptFileError(f"{reader.where(page)}: first repetition level is not 0: it starts inside a record")
+
+    def _short(self, stop: int) -> CorruptFileError:
+        found = max(self.reader.stop_rows, default=0)
+        return CorruptFileError(
+            f"{self.reader.where()}: its pages hold {max(found, 0)} rows, the row group has "
+            f"{self.reader.facts.row_count} and row {stop} is needed"
+        )
+
+    # Decoding a window
+
+    def decode(self, start: int, stop: int) -> Column:
+        """The Column of rows start .. stop, whose pages `cover` has made available."""
+        leaf, reader = self.leaf, self.reader
+        first = reader.first_held
+        last = first
+        end = first + len(reader.spans)
+        while last < end and (reader.first_rows[last] < stop or (self._keeps_levels and leaf.max_repetition_level)):
+            last += 1
+        bodies = self._bodies(first, last)
+        slices = np.empty((last - first, FIELDS), np.int64)
+        rows = stop - start
+        if self._keeps_levels:
+            slots, validity, layers = self._slice_nested(bodies, slices, start, stop)
+        else:
+            slots, layers = rows, ()
+            validity = self._slice_flat(bodies, slices, start, stop)
+        column = Column(leaf, rows, slots, validity, layers)
+        words = NO_WORDS if validity.words is None else validity.words
+        self._decode_values(column, slices, words, first)
+        return column
+
+    def _bodies(self, first: int, last: int) -> Table:
+        reader = self.reader
+        base = reader.first_held
+        rows = []
+        for page in range(first, last):
+            header = reader.headers[page]
+            span = reader.spans[page - base]
+            rows.append(
+                (
+                    span[0],
+                    span[1],
+                    header[tables.PAGE_VALUES],
+                    header[tables.PAGE_DEF_BYTES],
+                    header[tables.PAGE_REP_BYTES],
+                    header[tables.PAGE_DEF_ENCODING],
+                    header[tables.PAGE_REP_ENCODING],
+                    reader.first_rows[page],
+                )
+            )
+        return np.array(rows, np.int64).reshape(len(rows), BODY_FIELDS)
+
+    def _slice_flat(self, bodies: Table, slices: Table, start: int, stop: int) -> Validity:
+        reader = self.reader
+        if self.leaf.max_definition_level == 0:
+            status = load("levels.slice_required")(bodies, start, stop, slices)
+            if status < 0:
+                raise located(status, reader.where(reader.first_held + page_of(status)))
+            return NO_NULLS
+        if (bodies[:, 5] == Encoding.BIT_PACKED).any():
+            return self._slice_packed(bodies, slices, start, stop)
+        words = _words_for(stop - start)
+        nulls = load("levels.read_validity")(reader.arena, bodies, start, stop, words, self._scratch.counts, slices)
+        if nulls < 0:
+            raise located(nulls, reader.where(reader.first_held + page_of(nulls)))
+        return _validity(words, stop - start, nulls)
+
+    def _slice_packed(self, bodies: Table, slices: Table, start: int, stop: int) -> Validity:
+        """Legacy BIT_PACKED levels of a flat column: through bytes, as nested columns do."""
+        reader = self.reader
+        definitions = self._definitions.room(int(bodies[:, 2].sum()))
+        status = load("levels.read_levels")(reader.arena, bodies, 1, 0, definitions, NO_BYTES, slices)
+        if status < 0:
+            raise located(status, reader.where(reader.first_held + page_of(status)))
+        low, high = self._slice_records(bodies, slices, definitions, NO_BYTES, start, stop, 0)
+        words = _words_for(stop - start)
+        nulls = load("levels.build_slots")(definitions, NO_BYTES, low, high, 255, 0, 1, words)
+        return _validity(words, stop - start, nulls)
+
+    def _slice_records(
+        self, bodies: Table, slices: Table, definitions: Bytes, repetitions: Bytes, start: int, stop: int, slot: int
+    ) -> tuple[int, int]:
+        leaf, reader = self.leaf, self.reader
+        extent = self._scratch.counts
+        status = load("levels.slice_records")(
+            definitions,
+            repetitions,
+            leaf.max_repetition_level,
+            bodies,
+            start,
+            stop,
+            leaf.max_definition_level,
+            slot,
+            slices,
+            extent,
+        )
+        if status < 0:
+            raise located(status, reader.where(reader.first_held + page_of(status)))
+        return int(extent[0]), int(extent[1])
+
+    def _slice_nested(
+        self, bodies: Table, slices: Table, start: int, stop: int
+    ) -> tuple[int, Validity, tuple[Layer, ...]]:
+        leaf, reader = self.leaf, self.reader
+        for row in range(len(bodies)):
+            slices[row, SRC_START] = bodies[row, 0] + self._value_starts[row]
+            slices[row, SRC_END] = bodies[row, 1]
+        definitions, repetitions = self._definitions.buffer, self._repetitions.buffer
+        low, high = self._slice_records(bodies, slices, definitions, repetitions, start, stop, leaf.slot_definition)
+        slots = stop - start
+        layers = []
+        for layer in leaf.layers:
+            words = _words_for(slots)
+            if layer.kind == "struct":
+                nulls = load("levels.build_slots")(
+                    definitions,
+                    repetitions,
+                    low,
+                    high,
+                    layer.slot_repetition if leaf.max_repetition_level else 255,
+                    layer.slot_definition,
+                    layer.valid_definition,
+                    words,
+                )
+                if nulls < 0:
+                    raise located(nulls, reader.where())
+                layers.append(Layer("struct", _validity(words, slots, nulls)))
+                continue
+            if high - low >= 2**31 - 1:
+                raise UnsupportedError(f"{reader.where()}: a record of more than 2**31 values does not fit one batch")
+            offsets = allocate((slots + 1) * 4)[: (slots + 1) * 4].view(np.int32)
+            counts = self._scratch.counts
+            status = load("levels.build_repeated")(
+                definitions,
+                repetitions,
+                low,
+                high,
+                layer.slot_repetition,
+                layer.slot_definition,
+                layer.valid_definition,
+                layer.item_definition,
+                offsets,
+                words,
+                counts,
+            )
+            if status < 0:
+                raise located(status, reader.where())
+            layers.append(Layer("repeated", _validity(words, slots, int(counts[0])), offsets))
+            slots = int(counts[1])
+        words = _words_for(slots)
+        nulls = load("levels.build_slots")(
+            definitions, repetitions, low, high, 255, leaf.slot_definition, leaf.max_definition_level, words
+        )
+        if nulls < 0 or slots != int(slices[:, SLOTS].sum()):
+            raise CorruptFileError(f"{reader.where()}: its levels contradict each other")
+        return slots, _validity(words, slots, nulls), tuple(layers)
+
+    # Values
+
+    def _decode_values(self, column: Column, slices: Table, words: Words, first: int) -> None:
+        groups = self._encoding_groups(slices, first)
+        physical = self.leaf.physical_type
+        if physical == PhysicalType.BYTE_ARRAY:
+            self._decode_byte_arrays(column, slices, words, groups)
+        elif physical in WORDS:
+            self._decode_words(column, slices, words, groups)
+        else:
+            self._decode_wide(column, slices, words, groups)
+
+    def _encoding_groups(self, slices: Table, first: int) -> list[tuple[Encoding, int, int]]:
+        """Runs of pages with one encoding: (encoding, first row, row after the last) of the slice table."""
+        reader = self.reader
+        groups: list[tuple[Encoding, int, int]] = []
+        for row in range(len(slices)):
+            number = reader.headers[first + row][tables.PAGE_ENCODING]
+            if groups and groups[-1][0] == number:
+                groups[-1] = (groups[-1][0], groups[-1][1], row + 1)
+                continue
+            try:
+                encoding = Encoding(number)
+            except ValueError:
+                raise CorruptFileError(f"{reader.where(first + row)}: encoding number {number} is unknown") from None
+            if (self.leaf.physical_type, encoding) not in DECODERS:
+                raise CorruptFileError(
+                    f"{reader.where(first + row)}: encoding {encoding} does not go with {self.leaf.physical_type}"
+                )
+            groups.append((encoding, row, row + 1))
+        return groups
+
+    def _done(self, status: int, low: int) -> int:
+        if status < 0:
+            raise located(status, self.reader.where(self.reader.first_held + low + page_of(status)))
+        return status
+
+    def _decode_words(
+        self, column: Column, slices: Table, words: Words, groups: list[tuple[Encoding, int, int]]
+    ) -> None:
+        physical = self.leaf.physical_type
+        t, dtype = WORDS[physical]
+        slots = column.value_count
+        width = dtype.itemsize
+        src = self.reader.arena
+        pairs = self.wanted.form == "decimal128"
+        if pairs:
+            wide = allocate(slots * 16)[: slots * 16].view(np.uint64).reshape(slots, 2)
+            column.form, column.values = "decimal128", wide
+            plain = any(encoding not in DICTIONARY_ENCODINGS for encoding, _, _ in groups)
+            out = self._scratch.arena("values").room(slots * width)[: slots * width].view(t) if plain else NO_WORDS
+        else:
+            out = allocate(slots * width)[: slots * width].view(t)
+            column.values = out.view(dtype)
+            if physical == PhysicalType.BOOLEAN and words.size:
+                out[:] = 0  # a null slot must still hold a bool
+        for encoding, low, high in groups:
+            part = slices[low:high]
+            block = DECODERS[physical, encoding]
+            if block.takes == "dictionary":
+                if not part[:, TAKE].any():
+                    continue
+                entries = self._words_dictionary(t)
+                if pairs:
+                    if entries.pairs is None:
+                        entries.pairs = np.empty((entries.count, 2), np.uint64)
+                        signed = entries.values.view(dtype)
+                        load("decimal.widen_integers", dtype.name)(signed, entries.count, entries.pairs)
+                    status = load("dictionary.read_pairs")(
+                        src, part, words, entries.pairs, self._scratch.indexes, wide
+                    )
+                else:
+                    status = load("dictionary.read_fixed", t)(
+                        src, part, words, entries.values, self._scratch.indexes, out
+                    )
+                self._done(status, low)
+                continue
+            self._done(load(f"{block.module}.{block.function}", t)(src, part, words, out), low)
+            if pairs:
+                a = int(part[0, OUT_START])
+                b = int(part[-1, OUT_START] + part[-1, SLOTS])
+                load("decimal.widen_integers", dtype.name)(out.view(dtype)[a:b], b - a, wide[a:b])
+
+    def _decode_wide(
+        self, column: Column, slices: Table, words: Words, groups: list[tuple[Encoding, int, int]]
+    ) -> None:
+        physical = self.leaf.physical_type
+        width = INT96_BYTES if physical == PhysicalType.INT96 else self.leaf.type_length or 0
+        slots = column.value_count
+        src = self.reader.arena
+        if width and slots > (1 << 40) // width:
+            raise UnsupportedError(f"{self.reader.where()}: {slots} values of {width} bytes do not fit memory")
+        if slots * width > ENTRY_BYTES and column.record_count > 1:
+            raise WindowTooLarge(max(1, column.record_count * ENTRY_BYTES // (2 * slots * width)))
+        out = allocate(slots * width)[: slots * width]
+        column.values = out.reshape(slots, width)
+        for encoding, low, high in groups:
+            part = slices[low:high]
+            block = DECODERS[physical, encoding]
+            if block.takes == "dictionary":
+                if not part[:, TAKE].any():
+                    continue
+                entries = self._wide_dictionary(width)
+                status = load("dictionary.read_wide")(
+                    src, part, words, entries.values, entries.count, width, self._scratch.indexes, out
+                )
+            elif block.takes == "prefixed":
+                status = self._decode_wide_prefixed(part, words, width, out, low)
+            else:
+                status = load(f"{block.module}.{block.function}")(src, part, words, width, out)
+            self._done(status, low)
+
+    def _decode_wide_prefixed(self, part: Table, words: Words, width: int, out: Bytes, low: int) -> int:
+        """FIXED_LEN_BYTE_ARRAY under DELTA_BYTE_ARRAY: rebuilt as byte arrays, each checked to have the width."""
+        prefixes, suffixes, total, longest = self._measure_prefixed(part, low)
+        taken = int(part[:, TAKE].sum())
+        if total != taken * width:
+            raise CorruptFileError(f"{self.reader.where()}: values do not all have {width} bytes")
+        dense = part.copy()
+        dense[:, SLOTS] = dense[:, TAKE]
+        dense[:, OUT_START] = np.cumsum(dense[:, TAKE]) - dense[:, TAKE]
+        offsets = np.zeros(taken + 1, np.int64)
+        data = allocate(total)
+        previous = self._scratch.arena("previous").room(longest)
+        status = load("delta_bytes.read_prefixed", o="int64")(
+            self.reader.arena, dense, NO_WORDS, prefixes, suffixes, previous, offsets, data
+        )
+        self._done(status, low)
+        if not np.array_equal(offsets, np.arange(taken + 1, dtype=np.int64) * width):
+            raise CorruptFileError(f"{self.reader.where()}: values do not all have {width} bytes")
+        spread = load("spread.spread_wide")
+        for row in range(len(part)):
+            take, slots, at = int(part[row, TAKE]), int(part[row, SLOTS]), int(part[row, OUT_START])
+            source = int(dense[row, OUT_START]) * width
+            out[at * width : (at + take) * width] = data[source : source + take * width]
+            if take < slots:
+                spread(out, width, at, slots, take, words)
+        return 0
+
+    def _measure_prefixed(self, part: Table, low: int) -> tuple[NDArray[np.int32], NDArray[np.int32], int, int]:
+        count = int(part[:, STREAM_COUNT].sum())
+        if count > 16 + 8 * int((part[:, SRC_END] - part[:, SRC_START]).sum()) * 1024:
+            raise CorruptFileError(f"{self.reader.where()}: {count} values announced by too few bytes")
+        prefixes = self._scratch.int32("prefixes", count)
+        suffixes = self._scratch.int32("suffixes", count)
+        needed = self._scratch.counts
+        status = load("delta_bytes.measure_prefixed")(self.reader.arena, part, prefixes, suffixes, needed)
+        self._done(status, low)
+        return prefixes, suffixes, int(needed[0]), int(needed[1])
+
+    def _decode_byte_arrays(
+        self, column: Column, slices: Table, words: Words, groups: list[tuple[Encoding, int, int]]
+    ) -> None:
+        dictionary_only = bool(groups) and all(encoding in DICTIONARY_ENCODINGS for encoding, _, _ in groups)
+        if self.wanted.form == "dictionary" and dictionary_only and slices[:, TAKE].any():
+            self._decode_codes(column, slices, words)
+        elif self.wanted.form == "views":
+            self._decode_views(column, slices, words, groups)
+        else:
+            self._decode_contiguous(column, slices, words, groups)
+            if self.wanted.text and not (dictionary_only and self._dictionary_is_text(slices)):
+                offsets = column.offsets
+                assert offsets is not None
+                status = load("utf8.check_utf8", o=offsets.dtype.name)(offsets, column.value_count, column.data)
+                self._text(status)
+        column.text_checked = self.wanted.text
+
+    def _text(self, status: int) -> None:
+        if status < 0:
+            facts = self.reader.facts
+            raise CorruptFileError(
+                f"{facts.file}: row group {facts.row_group}, column '{facts.column}': value {page_of(status)} of the "
+                "batch is not valid UTF-8; batches() gives its bytes"
+            )
+
+    def _dictionary_is_text(self, slices: Table) -> bool:
+        if not slices[:, TAKE].any():
+            return True
+        entries = self._bytes_dictionary()
+        if entries.is_text is None:
+            status = load("utf8.check_utf8", o="int32")(entries.offsets, entries.count, entries.values)
+            entries.is_text = status >= 0
+        return entries.is_text
+
+    def _decode_contiguous(
+        self, column: Column, slices: Table, words: Words, groups: list[tuple[Encoding, int, int]]
+    ) -> None:
+        src = self.reader.arena
+        slots = column.value_count
+        # First how many bytes there will be at most, then one allocation, then one call per group.
+        indexes: dict[int, NDArray[np.int32]] = {}
+        lengths: dict[int, tuple[NDArray[np.int32], NDArray[np.int32], int]] = {}
+        capacity = 0
+        for encoding, low, high in groups:
+            part = slices[low:high]
+            takes = DECODERS[self.leaf.physical_type, encoding].takes
+            if takes == "dictionary":
+                taken = int(part[:, TAKE].sum())
+                if taken == 0:
+                    continue
+                entries = self._bytes_dictionary()
+                found = self._scratch.int32(f"indexes {low}", taken)
+                self._done(load("dictionary.read_indexes")(src, part, entries.count, found), low)
+                indexes[low] = found
+                assert entries.offsets is not None
+                capacity += load("dictionary.measure_byte_arrays", o="int32")(found, taken, entries.offsets)
+            elif takes == "prefixed":
+                prefixes, suffixes, total, longest = self._measure_prefixed(part, low)
+                if len(groups) > 1:
+                    prefixes, suffixes = prefixes.copy(), suffixes.copy()
+                lengths[low] = (prefixes, suffixes, longest)
+                capacity += total
+            else:
+                capacity += int((part[:, SRC_END] - part[:, SRC_START]).sum())
+        if capacity > ENTRY_BYTES and column.record_count > 1:
+            raise WindowTooLarge(max(1, column.record_count * ENTRY_BYTES // (2 * capacity)))
+        if capacity > self.reader.max_page_bytes * 16:
+            raise UnsupportedError(
+                f"{self.reader.where()}: one record decodes to {capacity} bytes, above 16 * max_page_bytes; "
+                "open the file with a larger max_page_bytes to read it"
+            )
+        o = "int32" if capacity < 2**31 - 1 else "int64"
+        width = 4 if o == "int32" else 8
+        offsets = allocate((slots + 1) * width)[: (slots + 1) * width].view(o)
+        offsets[0] = 0
+        data = allocate(capacity)
+        total = 0
+        for encoding, low, high in groups:
+            part = slices[low:high]
+            block = DECODERS[self.leaf.physical_type, encoding]
+            if block.takes == "dictionary":
+                if low not in indexes:
+                    at, count = int(part[0, OUT_START]), int(part[:, SLOTS].sum())
+                    offsets[at + 1 : at + count + 1] = offsets[at]
+                    continue
+                entries = self._bytes_dictionary()
+                total = load("dictionary.gather_byte_arrays", o=o)(
+                    indexes[low], part, words, entries.offsets, entries.values, offsets, data
+                )
+            elif block.takes == "prefixed":
+                prefixes, suffixes, longest = lengths[low]
+                previous = self._scratch.arena("previous").room(longest)
+                total = load("delta_bytes.read_prefixed", o=o)(
+                    src, part, words, prefixes, suffixes, previous, offsets, data
+                )
+            elif block.takes == "lengths first":
+                scratch = self._scratch.int32("lengths", int(part[:, STREAM_COUNT].max()))
+                total = load("delta_bytes.read_lengths_first", o=o)(src, part, words, scratch, offsets, data)
+            else:
+                total = load("plain.read_byte_arrays", o=o)(src, part, words, offsets, data)
+            self._done(total, low)
+        column.offsets = offsets
+        column.data = data[: int(offsets[slots])]
+
+    def _decode_codes(self, column: Column, slices: Table, words: Words) -> None:
+        entries = self._bytes_dictionary()
+        slots = column.value_count
+        out = allocate(slots * 4)[: slots * 4].view(np.int32)
+        self._done(load("dictionary.read_codes")(self.reader.arena, slices, words, entries.count, out), 0)
+        if self.wanted.text and not self._dictionary_is_text(slices):
+            assert entries.offsets is not None
+            self._text(load("utf8.check_utf8", o="int32")(entries.offsets, entries.count, entries.values))
+        column.form, column.values = "dictionary", out
+        assert entries.offsets is not None
+        column.dictionary = Column(
+            self.leaf, entries.count, entries.count, NO_NULLS, data=entries.values[: int(entries.offsets[-1])],
+            offsets=entries.offsets,
+        )  # fmt: skip
+
+    def _decode_views(
+        self, column: Column, slices: Table, words: Words, groups: list[tuple[Encoding, int, int]]
+    ) -> None:
+        """String views: buffer 0 is the arena of this window, buffer 1 the dictionary, further ones rebuilt values."""
+        slots = column.value_count
+        src = self.reader.arena
+        views = allocate(slots * 16)[: slots * 16].view(np.uint64).reshape(slots, 2)
+        buffers = [NO_BYTES, NO_BYTES]
+        for encoding, low, high in groups:
+            part = slices[low:high]
+            takes = DECODERS[self.leaf.physical_type, encoding].takes
+            a = int(part[0, OUT_START])
+            b = int(part[-1, OUT_START] + part[-1, SLOTS])
+            if not part[:, TAKE].any():
+                views[a:b] = 0
+                continue
+            if takes == "dictionary":
+                entries = self._bytes_dictionary()
+                assert entries.offsets is not None
+                if entries.pairs is None:
+                    entries.pairs = np.empty((entries.count, 2), np.uint64)
+                    load("views.make_views", o="int32")(entries.offsets, entries.values, entries.count, 1, entries.pairs)
+                buffers[1] = entries.values
+                status = load("dictionary.read_pairs")(src, part, words, entries.pairs, self._scratch.indexes, views)
+                self._done(status, low)
+                if words.size:
+                    load("spread.clear_pairs")(views, a, b - a, words)
+                if self.wanted.text and not self._dictionary_is_text(part):
+                    self._text(load("utf8.check_utf8_views")(views[a:b], b - a, 1, entries.values))
+            elif takes == "byte arrays":
+                self._done(load("views.read_plain_views")(src, part, words, 0, views), low)
+                buffers[0] = src
+                self._arena_in_use = True
+                if self.wanted.text:
+                    self._text(load("utf8.check_utf8_views")(views[a:b], b - a, 0, src))
+            else:
+                local = part.copy()
+                local[:, OUT_START] -= a
+                # The validity bits of this group start at bit a: shift them down for a column of its own.
+                piece = Column(self.leaf, b - a, b - a, NO_NULLS)
+                bits = Validity(words, slots).to_numpy(slots)[a:b] if words.size else None
+                piece_words = NO_WORDS if bits is None else _pack(bits)
+                self._decode_contiguous(piece, local, piece_words, [(encoding, 0, high - low)])
+                assert piece.offsets is not None and piece.data is not None
+                o = piece.offsets.dtype.name
+                if self.wanted.text:
+                    self._text(load("utf8.check_utf8", o=o)(piece.offsets, b - a, piece.data))
+                load("views.make_views", o=o)(piece.offsets, piece.data, b - a, len(buffers), views[a:b])
+                buffers.append(piece.data)
+        column.form, column.values, column.buffers = "views", views, buffers
+
+    # Dictionaries
+
+    def _dictionary_page(self) -> tuple[Bytes, int, int]:
+        reader = self.reader
+        page = reader.dictionary()
+        if page is None:
+            raise CorruptFileError(
+                f"{reader.where()}: dictionary-encoded pages, but the column chunk has no dictionary page"
+            )
+        return page, reader.dictionary_bytes, reader.dictionary_count
+
+    def _dictionary_slice(self, byte_count: int, count: int) -> Table:
+        row = np.zeros((1, FIELDS), np.int64)
+        row[0, SRC_END] = byte_count
+        row[0, STREAM_COUNT] = row[0, TAKE] = row[0, SLOTS] = count
+        return row
+
+    def _dictionary_failed(self, status: int) -> None:
+        if status < 0:
+            raise located(status, f"{self.reader.where()}: dictionary page")
+
+    def _words_dictionary(self, t: str) -> Dictionary:
+        if self._dictionary is None:
+            page, byte_count, count = self._dictionary_page()
+            width = np.dtype(t).itemsize
+            if t == "uint8":
+                if count > byte_count * 8:
+                    self._too_many(count, byte_count)
+                values = np.empty(count, np.uint8)
+                row = self._dictionary_slice(byte_count, count)
+                self._dictionary_failed(load("plain.read_booleans")(page, row, NO_WORDS, values))
+            else:
+                if count > byte_count // width:
+                    self._too_many(count, byte_count)
+                values = page[: count * width].view(t)
+            self._dictionary = Dictionary(count, values)
+        return self._dictionary
+
+    def _wide_dictionary(self, width: int) -> Dictionary:
+        if self._dictionary is None:
+            page, byte_count, count = self._dictionary_page()
+            if width and count > byte_count // width:
+                self._too_many(count, byte_count)
+            self._dictionary = Dictionary(count, page)
+        return self._dictionary
+
+    def _bytes_dictionary(self) -> Dictionary:
+        if self._dictionary is None:
+            page, byte_count, count = self._dictionary_page()
+            if count > byte_count // 4:
+                self._too_many(count, byte_count)
+            offsets = np.zeros(count + 1, np.int32)
+            data = allocate(byte_count)
+            row = self._dictionary_slice(byte_count, count)
+            self._dictionary_failed(load("plain.read_byte_arrays", o="int32")(page, row, NO_WORDS, offsets, data))
+            self._dictionary = Dictionary(count, data, offsets)
+        return self._dictionary
+
+    def _too_many(self, count: int, byte_count: int) -> None:
+        raise CorruptFileError(
+            f"{self.reader.where()}: dictionary page of {byte_count} bytes cannot hold {count} entries"
+        )
+
+
+def _words_for(slots: int) -> Words:
+    """Room for `slots` bits and one spare word; kernels write every word."""
+    count = ((slots + 63) >> 6) + 1
+    return allocate(count * 8)[: count * 8].view(np.uint64)
+
+
+def _validity(words: Words, slots: int, nulls: int) -> Validity:
+    return Validity(words[: (slots + 63) >> 6], slots, nulls) if nulls else NO_NULLS
+
+
+def _pack(bits: NDArray[np.bool_]) -> Words:
+    packed = np.packbits(bits, bitorder="little")
+    words = np.zeros((packed.size + 7) // 8, np.uint64)
+    words.view(np.uint8)[: packed.size] = packed
+    return words

@@ -1,0 +1,103 @@
+"""Names to compiled kernels: from memory, then from disk, then compiled.
+
+Importing this module names the cache folder; all other modules reach compiled code through `load`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import logging
+import os
+import shutil
+import stat
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import numba
+
+from hardwood_jit.jit.decoders import SIGNATURES
+from hardwood_jit.kernels import compiled
+from hardwood_jit.options import cache_root
+
+PACKAGE_VERSION = "0.1.0"
+
+
+@cache
+def fingerprint() -> str:
+    """A name that changes with every kernel file, the versions, and the flags that change machine code.
+
+    Numba does not notice an edited building block in another file, nor the bounds-check flag.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(Path(compiled.__file__).parent.glob("*.py")):
+        digest.update(file.name.encode())
+        digest.update(file.read_bytes())
+    facts = (PACKAGE_VERSION, numba.__version__, sys.version_info[:2], numba.config.BOUNDSCHECK, numba.config.OPT)
+    digest.update(repr(facts).encode())
+    return digest.hexdigest()[:16]
+
+
+def _prepare(folder: Path) -> str | None:
+    """Create the folder for this user only; None, after one warning, when it cannot be used safely."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = folder.stat()
+        if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o022:
+            raise PermissionError("the folder belongs to, or is writable by, somebody else")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError("the folder is not writable")
+    except OSError as error:
+        warnings.warn(
+            f"hardwood_jit cannot keep compiled kernels in {folder} ({error}); every process compiles them anew. "
+            "Set HARDWOOD_JIT_CACHE_DIR to a folder of your own.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return str(folder)
+
+
+def path() -> Path:
+    """The folder of this version's kernels."""
+    return cache_root() / fingerprint()
+
+
+def clear() -> None:
+    """Remove the kernels of this and of older versions from disk; loaded ones keep working."""
+    shutil.rmtree(cache_root(), ignore_errors=True)
+    connect()
+
+
+def _announce(_function: str) -> None:
+    """Say once per process that time goes into compiling, and how it is avoided next time."""
+    compiled.FOLDER.on_compile = None
+    kept = compiled.FOLDER.path
+    logging.getLogger("hardwood_jit").warning(
+        "hardwood_jit compiles its kernels for the first time, which takes a few seconds; %s",
+        f"they are kept in {kept}" if kept else "they cannot be kept on disk, so the next process compiles them again",
+    )
+
+
+def connect() -> None:
+    """Point the kernels at the cache folder."""
+    compiled.FOLDER.path = _prepare(path())
+    compiled.FOLDER.on_compile = _announce
+
+
+connect()
+
+
+@cache
+def load(name: str, t: str = "", o: str = "") -> Callable[..., int]:
+    """The compiled kernel `module.function` for value width `t` and offset width `o` (see decoders.SIGNATURES)."""
+    module_name, function_name = name.split(".")
+    module = importlib.import_module(f"hardwood_jit.kernels.{module_name}")
+    function = getattr(module, function_name)
+    if not numba.config.DISABLE_JIT:
+        function.compile(SIGNATURES[name].format(t=t, o=o))
+    return cast("Callable[..., int]", function)

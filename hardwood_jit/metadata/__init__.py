@@ -1,0 +1,1 @@
+"""Bytes to frozen metadata: footer, schema, page index, bloom filter. No decisions."""

@@ -1,0 +1,101 @@
+"""Codec -> function that decompresses one page body into a given buffer (cramjam), exactly filling it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cramjam
+import numpy as np
+from numpy.typing import NDArray
+
+from hardwood_jit.errors import CorruptFileError, UnsupportedError
+from hardwood_jit.physical import Codec
+
+Bytes = NDArray[np.uint8]
+Decompressor = Callable[[Bytes, Bytes], int]  # source, room for the result -> bytes written
+
+# How many bytes one compressed byte can become at most; None where the format has no useful bound. A header that
+# announces more is refused before anything is allocated for it.
+EXPANSION: dict[Codec, int | None] = {
+    Codec.UNCOMPRESSED: 1,
+    Codec.SNAPPY: 24,  # a 3-byte copy element gives 64 bytes
+    Codec.GZIP: 1100,  # deflate's limit is 1032
+    Codec.LZ4: 256,
+    Codec.LZ4_RAW: 256,
+    Codec.ZSTD: None,
+    Codec.BROTLI: None,
+}
+
+
+def _copy(src: Bytes, out: Bytes) -> int:
+    if src.size > out.size:
+        return int(src.size)
+    out[: src.size] = src
+    return int(src.size)
+
+
+def _lz4_block(src: Bytes, out: Bytes) -> int:
+    return int(cramjam.lz4.decompress_block_into(src, out, output_len=out.size))
+
+
+def _lz4_hadoop(src: Bytes, out: Bytes) -> int:
+    """Hadoop frames (big-endian sizes: decompressed, compressed), or one bare block where a writer put that."""
+    try:
+        return _lz4_frames(src, out)
+    except (cramjam.DecompressionError, ValueError):
+        return _lz4_block(src, out)
+
+
+def _lz4_frames(src: Bytes, out: Bytes) -> int:
+    pos, filled = 0, 0
+    while pos < src.size:
+        if src.size - pos < 8:
+            raise ValueError("frame header is cut off")
+        plain = int.from_bytes(src[pos : pos + 4].tobytes(), "big")
+        packed = int.from_bytes(src[pos + 4 : pos + 8].tobytes(), "big")
+        pos += 8
+        if packed > src.size - pos or plain > out.size - filled:
+            raise ValueError("frame sizes do not fit")
+        written = _lz4_block(src[pos : pos + packed], out[filled : filled + plain])
+        if written != plain:
+            raise ValueError("frame has another size than it says")
+        pos += packed
+        filled += plain
+    return filled
+
+
+DECOMPRESSORS: dict[Codec, Decompressor] = {
+    Codec.UNCOMPRESSED: _copy,
+    Codec.SNAPPY: cramjam.snappy.decompress_raw_into,
+    Codec.GZIP: cramjam.gzip.decompress_into,  # several members one after the other, too
+    Codec.BROTLI: cramjam.brotli.decompress_into,
+    Codec.ZSTD: cramjam.zstd.decompress_into,
+    Codec.LZ4_RAW: _lz4_block,
+    Codec.LZ4: _lz4_hadoop,
+}
+NOT_YET: dict[Codec, str] = {Codec.LZO: "no maintained LZO library for Python; rewrite the file with another codec"}
+
+
+def decompressor(codec: int, where: str) -> tuple[Decompressor, int | None]:
+    """The function for a codec number and its expansion bound, or the error that names it."""
+    try:
+        known = Codec(codec)
+    except ValueError:
+        raise CorruptFileError(f"{where}: codec number {codec} is not in the specification") from None
+    if known in NOT_YET:
+        raise UnsupportedError(f"{where}: codec {known} is not supported: {NOT_YET[known]}")
+    return DECOMPRESSORS[known], EXPANSION[known]
+
+
+def inflate(decompress: Decompressor, src: Bytes, out: Bytes, where: Callable[[], str]) -> None:
+    """Fill `out` exactly from `src`, or say what did not fit."""
+    if out.size == 0:
+        # Writers store nothing at all, or a frame of nothing: neither is worth a call.
+        return
+    try:
+        written: Any = decompress(src, out)
+    except (cramjam.DecompressionError, ValueError, OverflowError) as error:
+        raise CorruptFileError(f"{where()}: {src.size} compressed bytes do not decompress: {error}") from None
+    if written != out.size:
+        raise CorruptFileError(f"{where()}: decompresses to {written} bytes, its header says {out.size}")

@@ -1,0 +1,332 @@
+"""Bytes of one column chunk -> a table of its pages, and their bodies decompressed on demand into one arena.
+
+Only the pages between the first and the last one asked for are held; asking for later pages drops earlier ones.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardwood_jit.errors import CorruptFileError, UnsupportedError, located, place
+from hardwood_jit.kernels import tables
+from hardwood_jit.kernels.status import NEED_MORE, TABLE_FULL
+from hardwood_jit.memory import Arena
+from hardwood_jit.pages.codecs import decompressor, inflate
+from hardwood_jit.physical import Encoding, PageKind
+
+if TYPE_CHECKING:
+    from hardwood_jit.source import Source
+
+Bytes = NDArray[np.uint8]
+
+FIRST_BLOCK = 64 << 10  # a chunk read piece by piece starts small and doubles: `head` often needs little
+LAST_BLOCK = 4 << 20
+
+
+def _page_walker() -> Callable[..., tuple[int, int, int]]:
+    # Loaded here and not above, so that importing this module does not import numba.
+    import hardwood_jit.jit.kernel_cache  # noqa: F401  (names the disk cache)
+    from hardwood_jit.kernels.skim import walk_pages
+
+    return cast("Callable[..., tuple[int, int, int]]", walk_pages)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFacts:
+    """What the footer says about a column chunk, as far as reading its pages needs it."""
+
+    file: str
+    row_group: int
+    column: str
+    start: int
+    stop: int
+    value_count: int
+    row_count: int
+    codec: int
+
+
+@dataclass(frozen=True, slots=True)
+class PagePlan:
+    """The pages chosen from an offset index: where they are and which rows they hold; sorted, disjoint."""
+
+    dictionary: tuple[int, int] | None  # file range before the first data page
+    starts: list[int]  # file offsets
+    stops: list[int]
+    first_rows: list[int]
+    stop_rows: list[int]
+    numbers: list[int]  # page numbers, for messages
+
+    def runs(self) -> list[tuple[int, int]]:
+        """File ranges to fetch, neighbouring pages merged."""
+        merged: list[tuple[int, int]] = [self.dictionary] if self.dictionary else []
+        for start, stop in zip(self.starts, self.stops, strict=True):
+            if merged and merged[-1][1] == start:
+                merged[-1] = (merged[-1][0], stop)
+            else:
+                merged.append((start, stop))
+        return merged
+
+
+class Pieces:
+    """Successive byte pieces of a chunk, each with the file offset of its first byte."""
+
+    def __init__(self, source: Source, ranges: list[tuple[int, int]], fetched: list[Bytes] | None = None) -> None:
+        self._source = source
+        self._ranges = ranges
+        self._fetched = fetched
+        self._range = 0
+        self._pos = ranges[0][0] if ranges else 0
+        self._block = FIRST_BLOCK
+
+    def next(self, leftover: Bytes, needed: int) -> tuple[Bytes, int] | None:
+        """The bytes after the last piece, preceded by its unused end; None when there are no more.
+
+        `needed` is how many bytes the caller must have in all, as far as it knows.
+        """
+        while self._range < len(self._ranges):
+            stop = self._ranges[self._range][1]
+            if self._pos >= stop:
+                self._range += 1
+                if self._range < len(self._ranges):
+                    self._pos = self._ranges[self._range][0]
+                    if leftover.size:
+                        return None
+                continue
+            if self._fetched is not None:
+                start, self._pos = self._pos, stop
+                return self._fetched[self._range], start
+            length = min(max(self._block, needed - leftover.size), stop - self._pos)
+            self._block = min(self._block * 2, LAST_BLOCK)
+            piece = np.empty(leftover.size + length, np.uint8)
+            piece[: leftover.size] = leftover
+            self._source.read_into(self._pos, piece[leftover.size :])
+            start = self._pos - leftover.size
+            self._pos += length
+            return piece, start
+        return None
+
+
+class PageReader:
+    """The data pages of one chunk in file order, and its dictionary page."""
+
+    def __init__(
+        self,
+        facts: ChunkFacts,
+        pieces: Pieces,
+        arena: Arena,
+        *,
+        max_repetition_level: int,
+        checksums: bool,
+        max_page_bytes: int,
+        plan: PagePlan | None = None,
+    ) -> None:
+        self._walk = _page_walker()
+        self.facts = facts
+        self.plan = plan
+        self.rows_known = max_repetition_level == 0 or plan is not None
+        self._flat = max_repetition_level == 0
+        self._pieces = pieces
+        self._arena = arena
+        self._checksums = checksums
+        self.max_page_bytes = max_page_bytes
+        self._decompress, self._expansion = decompressor(facts.codec, self.where())
+        self._piece: Bytes = np.empty(0, np.uint8)
+        self._piece_pos = 0
+        self._table = np.empty((8, tables.PAGE_FIELDS), np.int64)
+        self._values_left = facts.value_count
+        self._dictionary: Bytes | None = None
+        self.dictionary_count = -1
+        self.dictionary_encoding = -1
+        self._ended = facts.value_count == 0 or (plan is not None and not plan.starts)
+        # One entry per data page known so far:
+        self.headers: list[list[int]] = []
+        self.first_rows: list[int] = []  # rows of the row group that start before the page
+        self.stop_rows: list[int] = []  # ... and before its end; grows as pages are loaded where headers do not tell
+        self._sources: list[Bytes | None] = []
+        self._released = 0
+        # The held pages: numbers first_held .. first_held + len(spans), at these places of the arena.
+        self.first_held = 0
+        self.spans: list[tuple[int, int]] = []
+
+    def where(self, page: int | None = None) -> str:
+        if page is not None and self.plan is not None and page < len(self.plan.numbers):
+            page = self.plan.numbers[page]
+        return place(self.facts.file, self.facts.row_group, self.facts.column, page)
+
+    # Finding pages
+
+    def discover(self) -> bool:
+        """Learn of at least one more data page; False at the end of the chunk."""
+        known = len(self.headers)
+        while not self._ended and len(self.headers) == known:
+            rows, pos, status = self._walk(
+                self._piece, self._piece_pos, self._piece.size, self._values_left, self._table, 0
+            )
+            if rows:
+                self._take_rows(self._table[:rows].tolist())
+            self._piece_pos = pos
+            if status not in (0, TABLE_FULL, NEED_MORE):
+                raise located(status, f"{self.where(len(self.headers))}: page header")
+            if self._values_left <= 0 or (self.plan is not None and len(self.headers) >= len(self.plan.starts)):
+                self._ended = True
+            elif status == TABLE_FULL:
+                if len(self._table) < 1024:
+                    self._table = np.empty((len(self._table) * 4, tables.PAGE_FIELDS), np.int64)
+            else:
+                self._next_piece(len(self.headers))
+        return len(self.headers) > known
+
+    def _next_piece(self, page: int) -> None:
+        leftover = self._piece[self._piece_pos :]
+        # A page that does not fit asks for double of what is there until it does; the chunk's end bounds it.
+        found = self._pieces.next(leftover, leftover.size * 2)
+        if found is None:
+            if leftover.size:
+                raise CorruptFileError(
+                    f"{self.where(page)}: the page runs past the end of its column chunk at byte {self.facts.stop}"
+                )
+            self._ended = True
+            return
+        self._piece, _ = found
+        self._piece_pos = 0
+
+    def _take_rows(self, rows: list[list[int]]) -> None:
+        for row in rows:
+            if row[tables.PAGE_KIND] == PageKind.DICTIONARY_PAGE:
+                if self.headers or self._dictionary is not None:
+                    raise CorruptFileError(f"{self.where(len(self.headers))}: a second dictionary page")
+                self._load_dictionary(row)
+                continue
+            page = len(self.headers)
+            first = self.stop_rows[-1] if self.stop_rows else 0
+            if self.plan is not None:
+                if page >= len(self.plan.starts):
+                    raise CorruptFileError(f"{self.where()}: more pages than its offset index lists")
+                first, stop = self.plan.first_rows[page], self.plan.stop_rows[page]
+                header_rows = row[tables.PAGE_VALUES] if self._flat else row[tables.PAGE_ROWS]
+                if header_rows >= 0 and header_rows != stop - first:
+                    raise CorruptFileError(
+                        f"{self.where(page)}: holds {header_rows} rows, its offset index says {stop - first}"
+                    )
+            elif self._flat:
+                stop = first + row[tables.PAGE_VALUES]
+            elif row[tables.PAGE_ROWS] >= 0:
+                stop = first + row[tables.PAGE_ROWS]
+            else:
+                stop = -1  # a V1 page of a repeated column: known once its repetition levels are read
+                self.rows_known = False
+                first = -1
+            if stop > self.facts.row_count:
+                raise CorruptFileError(
+                    f"{self.where(page)}: rows up to {stop}, but the row group has {self.facts.row_count}"
+                )
+            self._values_left -= row[tables.PAGE_VALUES]
+            self.headers.append(row)
+            self._sources.append(self._piece)
+            self.first_rows.append(first)
+            self.stop_rows.append(stop)
+
+    # Decompressing pages
+
+    def load(self, page: int) -> None:
+        """Decompress data page number `page`, the one after the last held page, behind it in the arena."""
+        row = self.headers[page]
+        source = self._sources[page]
+        assert source is not None
+        self._sources[page] = None
+        body = source[row[tables.PAGE_BODY] : row[tables.PAGE_BODY] + row[tables.PAGE_COMPRESSED]]
+        size = row[tables.PAGE_UNCOMPRESSED]
+        start = self.spans[-1][1] if self.spans else 0
+        self._check(row, body, page)
+        arena = self._arena.room(start + size, start)
+        levels = 0
+        if row[tables.PAGE_KIND] == PageKind.DATA_PAGE_V2:
+            levels = row[tables.PAGE_DEF_BYTES] + row[tables.PAGE_REP_BYTES]
+            if levels > size or levels > body.size:
+                raise CorruptFileError(f"{self.where(page)}: {levels} bytes of levels in a page of {size} bytes")
+            if levels:
+                arena[start : start + levels] = body[:levels]
+                body = body[levels:]
+        out = arena[start + levels : start + size]
+        if row[tables.PAGE_IS_COMPRESSED]:
+            inflate(self._decompress, body, out, lambda: self.where(page))
+        elif body.size != out.size:
+            raise CorruptFileError(f"{self.where(page)}: {body.size} bytes stored, its header says {out.size}")
+        else:
+            out[:] = body
+        if not self.spans:
+            self.first_held = page
+        self.spans.append((start, start + size))
+
+    def drop_before(self, page: int) -> None:
+        """Forget held pages below `page`, moving what stays to the arena's front."""
+        gone = min(page - self.first_held, len(self.spans))
+        for number in range(self._released, page):
+            self._sources[number] = None
+        self._released = max(self._released, page)
+        if gone <= 0:
+            if not self.spans:
+                self.first_held = page
+            return
+        if gone == len(self.spans):
+            self.spans = []
+            self.first_held = page
+            return
+        offset, used = self.spans[gone][0], self.spans[-1][1]
+        buffer = self._arena.buffer
+        buffer[: used - offset] = buffer[offset:used]
+        self.spans = [(start - offset, stop - offset) for start, stop in self.spans[gone:]]
+        self.first_held += gone
+
+    @property
+    def arena(self) -> Bytes:
+        return self._arena.buffer
+
+    def replace_arena(self, arena: Arena) -> None:
+        """Continue in another arena (results keep the old one alive); held pages move along."""
+        used = self.spans[-1][1] if self.spans else 0
+        arena.room(used)[:used] = self._arena.buffer[:used]
+        self._arena = arena
+
+    def page_bytes(self, page: int) -> int:
+        return self.headers[page][tables.PAGE_UNCOMPRESSED]
+
+    def dictionary(self) -> Bytes | None:
+        """The decompressed dictionary page (own buffer with SLACK behind it), None when the chunk has none."""
+        return self._dictionary
+
+    def _load_dictionary(self, row: list[int]) -> None:
+        from hardwood_jit.memory import allocate
+
+        if row[tables.PAGE_ENCODING] not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):
+            raise CorruptFileError(f"{self.where()}: dictionary page with encoding number {row[tables.PAGE_ENCODING]}")
+        body = self._piece[row[tables.PAGE_BODY] : row[tables.PAGE_BODY] + row[tables.PAGE_COMPRESSED]]
+        self._check(row, body, None)
+        size = row[tables.PAGE_UNCOMPRESSED]
+        buffer = allocate(size)
+        inflate(self._decompress, body, buffer[:size], lambda: f"{self.where()}: dictionary page")
+        self._dictionary = buffer
+        self.dictionary_bytes = size
+        self.dictionary_count = row[tables.PAGE_VALUES]
+
+    def _check(self, row: list[int], body: Bytes, page: int | None) -> None:
+        size = row[tables.PAGE_UNCOMPRESSED]
+        if size > self.max_page_bytes:
+            raise UnsupportedError(
+                f"{self.where(page)}: the page decompresses to {size} bytes, above max_page_bytes="
+                f"{self.max_page_bytes}; open the file with a larger max_page_bytes to read it"
+            )
+        if self._expansion is not None and size > body.size * self._expansion + 64:
+            raise CorruptFileError(f"{self.where(page)}: {body.size} bytes cannot decompress to {size} with this codec")
+        if self._checksums and row[tables.PAGE_HAS_CRC]:
+            found = zlib.crc32(body)
+            if found != row[tables.PAGE_CRC] & 0xFFFFFFFF:
+                raise CorruptFileError(
+                    f"{self.where(page)}: checksum {found:#010x}, its header says {row[tables.PAGE_CRC] & 0xFFFFFFFF:#010x}"
+                )

@@ -1,0 +1,1 @@
+"""Metadata to a ScanPlan: which bytes, which rows. Never decodes, never imports numba."""

@@ -1,0 +1,94 @@
+"""RowRanges: sorted, disjoint, non-empty half-open intervals of row numbers, with and, clip, skip and head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RowRanges:
+    """Immutable; every method returns a new value.
+
+    >>> ranges = RowRanges.of([(5, 9), (0, 3), (2, 4)])
+    >>> list(ranges), ranges.row_count
+    ([(0, 4), (5, 9)], 8)
+    >>> list(ranges.skip(3).head(2))
+    [(3, 4), (5, 6)]
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> RowRanges:
+        """Sort and merge; empty and reversed intervals vanish."""
+        merged: list[tuple[int, int]] = []
+        for start, stop in sorted((int(a), int(b)) for a, b in pairs):
+            if stop <= start:
+                continue
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
+            else:
+                merged.append((start, stop))
+        return cls(tuple(merged))
+
+    @classmethod
+    def all(cls, row_count: int) -> RowRanges:
+        return cls(((0, row_count),) if row_count else ())
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self.pairs)
+
+    def __bool__(self) -> bool:
+        return bool(self.pairs)
+
+    @property
+    def row_count(self) -> int:
+        return sum(stop - start for start, stop in self.pairs)
+
+    def covers(self, row_count: int) -> bool:
+        """Whether these are all rows 0 .. row_count."""
+        return self.pairs == RowRanges.all(row_count).pairs
+
+    def clip(self, start: int, stop: int) -> RowRanges:
+        """The part inside start .. stop, renumbered from `start`."""
+        return RowRanges(
+            tuple(
+                (max(a, start) - start, min(b, stop) - start) for a, b in self.pairs if max(a, start) < min(b, stop)
+            )
+        )
+
+    def intersect(self, other: RowRanges) -> RowRanges:
+        out: list[tuple[int, int]] = []
+        i = j = 0
+        while i < len(self.pairs) and j < len(other.pairs):
+            start = max(self.pairs[i][0], other.pairs[j][0])
+            stop = min(self.pairs[i][1], other.pairs[j][1])
+            if start < stop:
+                out.append((start, stop))
+            if self.pairs[i][1] < other.pairs[j][1]:
+                i += 1
+            else:
+                j += 1
+        return RowRanges(tuple(out))
+
+    def skip(self, row_count: int) -> RowRanges:
+        """Without the first `row_count` rows."""
+        out: list[tuple[int, int]] = []
+        for start, stop in self.pairs:
+            if row_count >= stop - start:
+                row_count -= stop - start
+                continue
+            out.append((start + row_count, stop))
+            row_count = 0
+        return RowRanges(tuple(out))
+
+    def head(self, row_count: int) -> RowRanges:
+        """Only the first `row_count` rows."""
+        out: list[tuple[int, int]] = []
+        for start, stop in self.pairs:
+            if row_count <= 0:
+                break
+            out.append((start, min(stop, start + row_count)))
+            row_count -= stop - start
+        return RowRanges(tuple(out))

@@ -1,0 +1,359 @@
+"""What a caller names -> sources of bytes: open, size, read ranges into given buffers, merge close ranges, count.
+
+Directories and globs are expanded here. Every contiguous request counts as one range.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import mmap
+import os
+import stat
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardwood_jit.errors import CorruptFileError, UnsupportedError
+from hardwood_jit.options import OpenOptions
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class ReadCounts:
+    """What was read so far."""
+
+    ranges: int = 0
+    bytes: int = 0
+
+    def __sub__(self, other: ReadCounts) -> ReadCounts:
+        return ReadCounts(self.ranges - other.ranges, self.bytes - other.bytes)
+
+    def __add__(self, other: ReadCounts) -> ReadCounts:
+        return ReadCounts(self.ranges + other.ranges, self.bytes + other.bytes)
+
+
+class _Memory:
+    """Lends the memory of a read-only buffer to numpy as if it were writable, and keeps the buffer alive."""
+
+    def __init__(self, view: Bytes) -> None:
+        self.view = view
+        self.__array_interface__ = {**view.__array_interface__, "data": (view.ctypes.data, False)}
+
+
+def as_kernel_bytes(buffer: Any) -> Bytes:
+    """The bytes of any buffer as uint8, without a copy.
+
+    Kernels are compiled for writable arrays; a read-only one would compile them a second time. They never write to
+    their input, so the flag may lie.
+    """
+    view: Bytes = np.frombuffer(buffer, np.uint8)
+    return view if view.flags.writeable or view.size == 0 else np.asarray(_Memory(view))
+
+
+class Source:
+    """Bytes of one file. Reads are safe from several threads."""
+
+    picklable = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._ranges = 0
+        self._bytes = 0
+
+    @property
+    def size(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def counts(self) -> ReadCounts:
+        with self._lock:
+            return ReadCounts(self._ranges, self._bytes)
+
+    @property
+    def identity(self) -> tuple[Any, ...] | None:
+        """What changes when the bytes change, so that a footer may be kept; None when nothing says so."""
+        return None
+
+    @contextmanager
+    def open(self) -> Iterator[Source]:
+        """Hold what reading needs (a descriptor, a map) until the block ends; blocks may nest and overlap."""
+        yield self
+
+    def read(self, offset: int, length: int) -> Bytes:
+        """`length` bytes at `offset`; a view of the file's memory where there is one, so not to be written to."""
+        self._check(offset, length)
+        out = np.empty(length, np.uint8)
+        self._fill(offset, out)
+        self._count(length)
+        return out
+
+    def read_into(self, offset: int, out: Bytes) -> None:
+        """Fill all of `out` with the bytes at `offset`."""
+        self._check(offset, out.size)
+        self._fill(offset, out)
+        self._count(out.size)
+
+    def read_ranges(self, ranges: Sequence[tuple[int, int]], outs: Sequence[Bytes]) -> None:
+        """Fill each of `outs` from its (offset, length)."""
+        with self.open():
+            for (offset, length), out in zip(ranges, outs, strict=True):
+                self.read_into(offset, out[:length])
+
+    def _fill(self, offset: int, out: Bytes) -> None:
+        raise NotImplementedError
+
+    def _count(self, length: int) -> None:
+        with self._lock:
+            self._ranges += 1
+            self._bytes += length
+
+    def _check(self, offset: int, length: int) -> None:
+        # Python integers: a sum of two numbers from a file cannot overflow.
+        if offset < 0 or length < 0 or int(offset) + int(length) > self.size:
+            raise CorruptFileError(
+                f"{self.name}: file ends at {self.size}, {length} bytes at offset {offset} are needed"
+            )
+
+    def _ended(self, offset: int) -> CorruptFileError:
+        return CorruptFileError(f"{self.name}: file ends at {offset}, {self.size} bytes were there when it was opened")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class BytesSource(Source):
+    """A buffer in memory: reads are views of it."""
+
+    def __init__(self, buffer: Any) -> None:
+        super().__init__("<bytes>")
+        self._view = as_kernel_bytes(memoryview(buffer).cast("B"))
+
+    @property
+    def size(self) -> int:
+        return self._view.size
+
+    def read(self, offset: int, length: int) -> Bytes:
+        self._check(offset, length)
+        self._count(length)
+        return self._view[offset : offset + length]
+
+    def _fill(self, offset: int, out: Bytes) -> None:
+        out[:] = self._view[offset : offset + out.size]
+
+
+class FileObject(Source):
+    """A seekable binary file object of the caller's: reads are locked, and it is never closed."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__("<file object>")
+        self._file = file
+        self._seeking = threading.Lock()
+        with self._seeking:
+            self._size = int(file.seek(0, io.SEEK_END))
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def _fill(self, offset: int, out: Bytes) -> None:
+        filled = 0
+        with self._seeking:
+            self._file.seek(offset)
+            while filled < out.size:
+                got = self._some(out[filled:])
+                if got == 0:
+                    raise self._ended(offset + filled)
+                filled += got
+
+    def _some(self, out: Bytes) -> int:
+        if hasattr(self._file, "readinto"):
+            return int(self._file.readinto(out.data) or 0)
+        raw = self._file.read(out.size)
+        out[: len(raw)] = np.frombuffer(raw, np.uint8)
+        return len(raw)
+
+
+class LocalFile(Source):
+    """A file on disk, read with `preadv`; a descriptor exists only inside `open()` or a single read."""
+
+    picklable = True
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+        self._users = 0
+        self._descriptor = -1
+        facts = Path(path).stat()
+        self._size = facts.st_size
+        self._identity = (path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path,)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def identity(self) -> tuple[Any, ...] | None:
+        return self._identity
+
+    @contextmanager
+    def open(self) -> Iterator[Source]:
+        with self._lock:
+            if self._users == 0:
+                self._acquire()
+            self._users += 1
+        try:
+            yield self
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._release()
+
+    def _acquire(self) -> None:
+        self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+
+    def _release(self) -> None:
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _fill(self, offset: int, out: Bytes) -> None:
+        with self.open():
+            filled = 0
+            while filled < out.size:  # one call gives at most 2 GiB
+                got = os.preadv(self._descriptor, [out[filled:].data], offset + filled)
+                if got == 0:
+                    raise self._ended(offset + filled)
+                filled += got
+
+
+class MmapFile(LocalFile):
+    """A mapped file: reads are views. A file that somebody truncates while it is mapped kills the process."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._view: Bytes = np.empty(0, np.uint8)
+
+    def _acquire(self) -> None:
+        super()._acquire()
+        if self._size and self._view.size == 0:
+            if os.fstat(self._descriptor).st_size < self._size:
+                super()._release()
+                raise self._ended(Path(self.path).stat().st_size)
+            # Views keep the map alive after the last `open()` has ended.
+            self._view = as_kernel_bytes(mmap.mmap(self._descriptor, self._size, access=mmap.ACCESS_READ))
+
+    def _release(self) -> None:
+        super()._release()
+        self._view = np.empty(0, np.uint8)
+
+    def read(self, offset: int, length: int) -> Bytes:
+        self._check(offset, length)
+        with self.open():
+            self._count(length)
+            return self._view[offset : offset + length]
+
+    def _fill(self, offset: int, out: Bytes) -> None:
+        with self.open():
+            out[:] = self._view[offset : offset + out.size]
+
+
+def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+    """Sorted (offset, length) ranges that cover the given ones, joined where at most `gap` bytes lie between."""
+    merged: list[tuple[int, int]] = []
+    for offset, length in sorted(ranges):
+        if merged:
+            start, covered = merged[-1]
+            if offset <= start + covered + gap:
+                merged[-1] = (start, max(covered, offset + length - start))
+                continue
+        merged.append((offset, length))
+    return merged
+
+
+# Expanding what the caller named
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def _files_below(folder: Path) -> list[str]:
+    """Regular files below a folder, sorted by path; names that start with _ or . are skipped at every level."""
+    found: list[str] = []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not _hidden(name))
+        found.extend(str(Path(parent) / name) for name in files if not _hidden(name))
+    return sorted(path for path in found if Path(path).is_file())
+
+
+def _hidden_match(match: str, pattern: str) -> bool:
+    """Whether a glob's match goes through a name starting with _ or . that the pattern did not spell out."""
+    spelled = Path(pattern).parts
+    parts = Path(match).parts
+    return any(_hidden(part) and part not in ("..", ".") and part not in spelled for part in parts)
+
+
+def _expand(path: str) -> list[str]:
+    """Files of a path, a directory or a glob. A file that exists wins over a pattern of the same text."""
+    if "://" in path:
+        raise UnsupportedError(f"{path}: files behind a URL are not read yet; open them and hand over the file object")
+    place = Path(path)
+    try:
+        mode = place.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if not glob.has_magic(path):
+            raise FileNotFoundError(f"{path}: no such file or directory") from None
+    else:
+        if not stat.S_ISDIR(mode):
+            return [path]
+        below = _files_below(place)
+        if not below:
+            raise FileNotFoundError(f"{path}: no files in this directory")
+        return below
+    found: list[str] = []
+    for match in sorted(glob.glob(path, recursive=True)):  # noqa: PTH207  keeps the path as it was given
+        if _hidden_match(match, path):
+            continue
+        found.extend(_files_below(Path(match)) if Path(match).is_dir() else [match])
+    found = sorted(set(found))
+    if not found:
+        raise FileNotFoundError(f"{path}: no files match")
+    return found
+
+
+def open_source(source: Any, options: OpenOptions) -> list[Source]:
+    """The sources that `source` names: path, PathLike, glob, directory, bytes-like, file object, or a list of those."""
+    if isinstance(source, Source):
+        return [source]
+    if isinstance(source, str | os.PathLike):
+        text = os.fspath(source)
+        if isinstance(text, bytes):
+            text = os.fsdecode(text)
+        make = MmapFile if options.mmap else LocalFile
+        return [make(path) for path in _expand(text)]
+    if isinstance(source, list | tuple):
+        if not source:
+            raise ValueError("an empty list of files has no schema: name at least one file")
+        return [found for item in source for found in open_source(item, options)]
+    if hasattr(source, "seek") and hasattr(source, "read"):
+        return [FileObject(source)]
+    try:
+        view = memoryview(source)
+    except TypeError:
+        kind = type(source).__name__
+        raise TypeError(
+            f"cannot open {kind}: give a path, directory, glob, bytes, a seekable binary file, or a list of those"
+        ) from None
+    return [BytesSource(view)]

@@ -1,0 +1,18 @@
+"""Columns of the slice table: which values of which page go where.
+
+The level kernels fill one row per page under the current window of rows; the value kernels follow it. All int64.
+A page's value stream holds STREAM_COUNT present (non-null) values; the window wants TAKE of them after SKIP; they fill
+the slots OUT_START .. OUT_START + SLOTS of the output, of which SLOTS - TAKE are null by the validity words.
+"""
+
+SRC_START = 0  # first byte of the encoded values in `src`
+SRC_END = 1  # first byte after them; 0 <= SRC_START <= SRC_END <= len(src) - SLACK holds when a value kernel sees it
+STREAM_COUNT = 2  # present values in the whole page
+SKIP = 3  # present values before the window; SKIP + TAKE <= STREAM_COUNT
+TAKE = 4  # present values to deliver
+OUT_START = 5  # first output slot of this page
+SLOTS = 6  # output slots of this page, nulls included; TAKE <= SLOTS
+FIELDS = 7
+
+# Bytes that stay readable after the last encoded byte, so that 64-bit loads and 16-byte copies may run over the end.
+SLACK = 32

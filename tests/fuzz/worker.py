@@ -1,0 +1,174 @@
+"""Reads damaged files, one case after the other, under a memory limit; the parent watches and may kill it.
+
+`python -m tests.fuzz.worker SOURCES SEED` reads lines "number kind" and answers "start ..." and "done ...";
+`python -m tests.fuzz.worker --case SEED NUMBER KIND [FILE]` runs a single case in the open and keeps its bytes in FILE.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+MEMORY = 3 << 30  # address space, of which numba, LLVM and Arrow take about one gigabyte before anything is read
+
+
+def touch_metadata(dataset: Any) -> None:
+    """Everything the metadata API decodes on demand."""
+    metadata = dataset.files[0].metadata
+    str(dataset.schema)
+    _ = metadata.created_by, metadata.key_value_metadata, metadata.column_orders
+    for group in list(metadata.row_groups)[:3]:
+        _ = group.num_rows, group.total_byte_size, group.sorting_columns, group.midpoint
+        for chunk in list(group.columns)[:20]:
+            _ = chunk.path, chunk.physical_type, chunk.encodings, chunk.num_values, chunk.byte_range
+            _ = chunk.statistics, chunk.encoding_stats, chunk.size_statistics, chunk.geospatial_statistics
+            _ = chunk.key_value_metadata, chunk.offset_index, chunk.column_index, chunk.bloom_range
+
+
+def attempt(step: Any) -> tuple[str, Any]:
+    """("ok", result), or the name of one of the two errors a damaged file may end in. Anything else is raised."""
+    import hardwood_jit as hw
+
+    try:
+        return "ok", step()
+    except hw.CorruptFileError:
+        return "corrupt", None
+    except hw.UnsupportedError:
+        return "unsupported", None
+
+
+def check_batches(dataset: Any, threads: int) -> int:
+    rows = 0
+    for batch in dataset.scan().threads(threads).batches():
+        rows += batch.num_rows
+        for column in batch.columns:
+            assert column.record_count == batch.num_rows, "batch is not row-aligned"
+            count = column.record_count
+            for layer in column.layers:
+                if layer.offsets is not None:
+                    assert len(layer.offsets) == count + 1, "offsets do not fit their layer"
+                    assert layer.offsets[0] == 0, "offsets do not start at 0"
+                    assert (layer.offsets[1:] >= layer.offsets[:-1]).all(), "offsets fall"
+                    count = int(layer.offsets[-1])
+            assert count == column.value_count, "values do not fit their layers"
+            if column.data is not None:
+                assert len(column.offsets) == count + 1
+                assert int(column.offsets[-1]) <= len(column.data)
+                assert (column.offsets[1:] >= column.offsets[:-1]).all(), "value offsets fall"
+            else:
+                assert len(column.values) == count
+    return rows
+
+
+def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
+    """What became of a damaged file; raises where SEMANTICS section 6 is broken. `original()` is the honest table."""
+    import hardwood_jit as hw
+
+    threads = 2 if number % 8 == 0 else 1
+    opened, dataset = attempt(lambda: hw.open(data))
+    if opened != "ok":
+        return opened
+    counted, rows = attempt(lambda: dataset.num_rows)
+    if counted != "ok":
+        return counted
+    attempt(lambda: touch_metadata(dataset))
+    outcome, table = attempt(lambda: dataset.scan().threads(threads).to_arrow())
+    if outcome == "ok":
+        table.validate(full=True)
+        assert table.num_rows == rows, f"{table.num_rows} rows in the table, {rows} in the row groups"
+        if covered:
+            assert tables_equal(table, original()), "a checksum covers the damage and the values differ"
+    elif covered:
+        assert outcome == "corrupt", f"{outcome} where a checksum must notice"
+    batched, seen = attempt(lambda: check_batches(dataset, threads))
+    assert batched != "ok" or seen == rows, f"{seen} rows in batches, {rows} in the row groups"
+    attempt(lambda: [dict(row) for row in dataset.scan().head(50).rows()])
+    counted, count = attempt(dataset.scan().count)
+    assert counted != "ok" or count == rows, f"count() is {count}, row groups have {rows}"
+    start = number % (rows + 1) if 0 <= rows < 1 << 40 else 0
+    picked, part = attempt(lambda: dataset.scan().skip(start).head(5).to_arrow())
+    if picked == "ok":
+        part.validate(full=True)
+        assert part.num_rows == min(5, rows - start), f"{part.num_rows} rows after skip({start}).head(5) of {rows}"
+    if number % 10 == 0:
+        attempt(lambda: dataset.scan().head(20).to_numpy())
+        attempt(lambda: dataset.scan().head(20).to_arrow(strings="view").validate(full=True))
+        tail, last = attempt(lambda: dataset.scan().tail(3).to_arrow())
+        assert tail != "ok" or last.num_rows == min(3, rows)
+    return outcome
+
+
+def tables_equal(one: Any, other: Any) -> bool:
+    if one.equals(other):
+        return True
+    from tests.support.naive import first_difference  # NaN is not equal to itself in Arrow
+
+    return one.schema == other.schema and first_difference(one.to_pylist(), other.to_pylist()) is None
+
+
+class Originals:
+    """The table of every honest file, read when it is first asked for."""
+
+    def __init__(self, mutator: Any) -> None:
+        self.mutator = mutator
+        self.tables: dict[str, Any] = {}
+
+    def table(self, name: str) -> Any:
+        import hardwood_jit as hw
+
+        if name not in self.tables:
+            source = self.mutator.by_name[name]
+            self.tables[name] = hw.scan(source.original.data, checksums=source.checksums).to_arrow()
+        return self.tables[name]
+
+
+def serve(sources: str, seed: int) -> None:
+    from tests.fuzz.mutate import Mutator
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    mutator = Mutator(pickle.loads(Path(sources).read_bytes()), seed)
+    originals = Originals(mutator)
+    # Kernels compile (or load) here, before the watch starts: the parent waits longer for the first answer.
+    for source in mutator.sources:
+        attempt(
+            lambda source=source: run_case(source.original.data, 0, False, None) if source.plain is not None else None
+        )
+    print("ready", flush=True)
+    for line in sys.stdin:
+        number, kind = line.rstrip("\n").split(" ", 1)
+        case = mutator.case(int(number), kind)
+        print(f"start {case}", flush=True)
+        try:
+            outcome = run_case(case.data, case.number, case.covered, lambda case=case: originals.table(case.source))
+        except BaseException as error:
+            import traceback
+
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            text = " ".join(str(error).split())[:300]
+            outcome = f"failed {type(error).__name__}: {text} ({Path(where.filename).name}:{where.lineno})"
+        print(f"done {outcome}", flush=True)
+        if case.number % 200 == 0:
+            gc.collect()
+
+
+def show(seed: int, number: int, kind: str, keep: str | None) -> None:
+    from tests.fuzz.mutate import Mutator, load_sources
+
+    mutator = Mutator(load_sources(), seed)
+    case = mutator.case(number, kind)
+    print(case, flush=True)
+    if keep:
+        Path(keep).write_bytes(case.data)
+    print(run_case(case.data, number, case.covered, lambda: Originals(mutator).table(case.source)))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--case":
+        show(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5] if len(sys.argv) > 5 else None)
+    else:
+        serve(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,1 @@
+"""What tests share: the naive oracle, the byte-by-byte file builder, the corpus."""
