@@ -17,6 +17,7 @@ from hardwood_jit.errors import (
     UnsupportedError,
 )
 from hardwood_jit.rows import Interval, Row
+from hardwood_jit.warming import kernel_cache, warm
 
 __version__ = "0.1.0"
 
@@ -37,7 +38,9 @@ __all__ = [
     "SchemaMismatchError",
     "UnsupportedError",
     "Validity",
+    "kernel_cache",
     "open",
     "read",
     "scan",
+    "warm",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -143,7 +144,7 @@ class Scan:
                 flat.append(column)
             else:
                 raise TypeError(f"select() takes column names, not {column!r}")
-        return self._with(_replace(self._selection, columns=tuple(flat)))
+        return self._with(replace(self._selection, columns=tuple(flat)))
 
     def skip(self, rows: int) -> Scan:
         """Without the first `rows` rows of the result."""
@@ -170,17 +171,17 @@ class Scan:
         """At most `rows` records per batch, instead of a size chosen by bytes."""
         if rows < 1:
             raise ValueError(f"batch_size({rows}): a batch has at least one row")
-        return self._with(_replace(self._selection, batch_size=int(rows)))
+        return self._with(replace(self._selection, batch_size=int(rows)))
 
     def threads(self, count: int) -> Scan:
         """How many threads decode; the default is the number of CPUs this process may use."""
         if count < 1:
             raise ValueError(f"threads({count}): at least one thread does the work")
-        return self._with(_replace(self._selection, threads=int(count)))
+        return self._with(replace(self._selection, threads=int(count)))
 
     def use_metadata(self, use: bool) -> Scan:
         """Switch pruning by statistics and indexes on or off; results do not change."""
-        return self._with(_replace(self._selection, use_metadata=bool(use)))
+        return self._with(replace(self._selection, use_metadata=bool(use)))
 
     def _with(self, selection: Selection) -> Scan:
         return Scan(self._dataset, selection)
@@ -306,11 +307,13 @@ class Scan:
             BATCH_BYTES if bounded else TABLE_BATCH_BYTES,
         )
         threads = selection.threads or default_threads()
-        if not schema.leaves:
-            raise UnsupportedError(f"{self._dataset.files[0].name}: a scan needs at least one column to read")
         meter = Progress.of(progress, self.count if progress else None)
         with meter:
             counted = meter.counting(finish)
+            if not schema.leaves:  # rows without columns: nothing to read
+                empty = (Batch(schema, (), plan.rows.row_count, "", plan.row_group) for plan in self._plan())
+                yield from map(counted, empty)
+                return
             yield from run_groups(self._tasks(schema), job, threads, counted, 2 * threads if bounded else None)
 
     def _plan(self) -> Iterator[GroupPlan]:
@@ -343,12 +346,6 @@ class Scan:
 
 def _same(batch: Batch) -> Batch:
     return batch
-
-
-def _replace(selection: Selection, **changes: Any) -> Selection:
-    from dataclasses import replace
-
-    return replace(selection, **changes)
 
 
 def _arrow_options(strings: str = "contiguous", dictionary: Iterable[str] = (), int96: str = "ns") -> ArrowOptions:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hardwood_jit.batch import Batch, Column
 from hardwood_jit.errors import CorruptFileError, place
 from hardwood_jit.kernels import tables
-from hardwood_jit.memory import Scratch
+from hardwood_jit.memory import Arena, Scratch
 from hardwood_jit.metadata.page_index import OffsetIndex, parse_offset_index
 from hardwood_jit.options import BATCH_BYTES, OpenOptions
 from hardwood_jit.pages.page_reader import ChunkFacts, PagePlan, PageReader, Pieces
@@ -103,6 +103,9 @@ class GroupScan:
                 job.note(batch)
                 yield batch
                 position = end
+        if self._plan.whole:
+            for decoder in self._decoders:
+                decoder.reader.check_complete()
 
     # Fetching
 
@@ -127,7 +130,8 @@ class GroupScan:
             reader = PageReader(
                 fact,
                 Pieces(self._file.source, runs, pieces),
-                self._scratch.arena(("pages", leaf.index)),
+                # Views point into the pages: their arena is not used again.
+                Arena() if wanted.form == "views" else self._scratch.arena(("pages", leaf.index)),
                 max_repetition_level=leaf.max_repetition_level,
                 checksums=options.checksums,
                 max_page_bytes=options.max_page_bytes,
@@ -161,6 +165,7 @@ class GroupScan:
             leaf.dotted,
             start,
             stop,
+            metadata.footer_start,
             row[tables.CHUNK_VALUES],
             self._group.num_rows,
             row[tables.CHUNK_CODEC],

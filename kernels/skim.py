@@ -6,6 +6,7 @@ as every Thrift reader does: vendors put fields of their own there.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import tables as t
 from .bits import read_varint64, zigzag
@@ -29,6 +30,7 @@ STRUCT = 12
 MAX_DEPTH = 32
 OPEN_STRUCT = -1  # on the stack: a struct; otherwise (items left << 8) | (type of even ones << 4) | type of odd ones
 I32_MAX = 0x7FFFFFFF
+I32_MASK = 0xFFFFFFFF
 
 # What to do with a known field.
 NUMBER = 1  # store the integer
@@ -125,8 +127,22 @@ DATA_PAGE_V2 = 3
 PAGE_INSIDE = np.array([DATA_HEADER, NOTHING, DICTIONARY_HEADER, DATA_HEADER_V2], np.int64)
 NO_CRC = 1 << 40  # outside what a checksum can be
 
+# What a known struct must have, and what its row says of fields that it does not have; -1 in both means nothing.
+NEEDED = np.full((META + 1, 6), -1, np.int64)
+NEEDED[PAGE, :3] = t.PAGE_KIND, t.PAGE_COMPRESSED, t.PAGE_UNCOMPRESSED
+NEEDED[DATA_HEADER, :4] = t.PAGE_VALUES, t.PAGE_ENCODING, t.PAGE_DEF_ENCODING, t.PAGE_REP_ENCODING
+NEEDED[DICTIONARY_HEADER, :2] = t.PAGE_VALUES, t.PAGE_ENCODING
+NEEDED[DATA_HEADER_V2, :4] = t.PAGE_VALUES, t.PAGE_ENCODING, t.PAGE_NULLS, t.PAGE_ROWS
+NEEDED[DATA_HEADER_V2, 4:] = t.PAGE_DEF_BYTES, t.PAGE_REP_BYTES
+NEEDED[GROUP, :2] = t.GROUP_ROWS, t.GROUP_CHUNKS
+DEFAULTS = np.full((META + 1, t.FOOTER_FIELDS), -1, np.int64)
+DEFAULTS[PAGE, t.PAGE_CRC] = NO_CRC
+DEFAULTS[PAGE, t.PAGE_IS_COMPRESSED] = 1
+DEFAULTS[PAGE, t.PAGE_STATS_START] = 0
+DEFAULTS[PAGE, t.PAGE_STATS_END] = 0
+
 # A known struct that is open: what to come back to when one inside it ends. File, row group, chunk, metadata: four.
-FRAME_FIELDS = 6
+FRAME_FIELDS = 7
 STACK_FIELDS = MAX_DEPTH + 4 * FRAME_FIELDS
 
 
@@ -144,113 +160,97 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
     end = np.int64(end)
     top_struct = np.int64(struct)
     page_start = pos
-    seen = np.int64(0)
+    seen = 0
     if top_struct == PAGE and (values_left <= 0 or pos >= end):
         return row, pos, np.int64(OK)
     if top_struct != NOTHING and row >= out.shape[0]:
         return row, pos, np.int64(TABLE_FULL)
-    status = np.int64(TRUNCATED)
+    status = TRUNCATED
 
     # The known struct that is open now; `depth` counts open structs and lists, `known` is the depth of that struct.
     struct = top_struct
-    last = np.int64(0)
+    last = 0
     at_row = row
-    pending = np.int64(-1)  # column of the extent that is complete once `depth` is back at `known`
-    start = np.int64(0)
-    known = np.int64(1)
-    frame = np.int64(MAX_DEPTH)  # where the next frame is saved
-    inside = np.int64(NOTHING)  # the struct that a list or field just begun consists of
+    pending = -1  # column of the extent that is complete once `depth` is back at `known`
+    start = 0
+    known = 1
+    frame = MAX_DEPTH  # where the next frame is saved
+    inside = NOTHING  # the struct that a list or field just begun consists of
     next_row = row + 1
     stack[0] = OPEN_STRUCT
-    depth = np.int64(1)
-    if struct != NOTHING:
-        for i in range(out.shape[1]):
-            out[at_row, i] = -1
-    if struct == PAGE:
-        out[at_row, t.PAGE_CRC] = NO_CRC
+    depth = 1
+    fresh = struct != NOTHING  # the row at `at_row` is to be emptied
 
     while True:
+        if fresh:
+            for i in range(out.shape[1]):
+                out[at_row, i] = DEFAULTS[struct, i]
+            if struct == GROUP or struct == CHUNK:
+                out[at_row, t.ROW_START] = pos
+            fresh = False
         top = stack[depth - 1]
-        action = np.int64(0)
-        column = np.int64(0)
+        action = 0
+        column = 0
         if top == OPEN_STRUCT:
             if pending >= 0 and depth == known:
                 out[at_row, pending] = start
                 out[at_row, pending + 1] = pos
-                pending = np.int64(-1)
+                pending = -1
             if pos >= end:
                 break
             head = np.int64(src[pos])
             pos += 1
             if head == 0:
                 depth -= 1
-                if depth > 0:
-                    if depth < known:  # a known struct inside another one ends
-                        if struct == CHUNK:
-                            out[at_row, t.CHUNK_END] = pos
-                            if out[at_row, t.CHUNK_META_START] < 0 and out[at_row, t.CHUNK_ENCRYPTED] < 0:
-                                status = np.int64(BAD_HEADER)
-                                break
-                        elif struct == GROUP:
-                            out[at_row, t.GROUP_END] = pos
-                            if out[at_row, t.GROUP_ROWS] < 0 or out[at_row, t.GROUP_CHUNKS] < 0:
-                                status = np.int64(BAD_HEADER)
-                                break
-                        frame -= FRAME_FIELDS
-                        struct = stack[frame]
-                        last = stack[frame + 1]
-                        at_row = stack[frame + 2]
-                        pending = stack[frame + 3]
-                        start = stack[frame + 4]
-                        known = stack[frame + 5]
-                        # Only lists of row groups and chunks come back inside themselves.
-                        inside = np.int64(NOTHING)
-                        if struct == FILE:
-                            inside = np.int64(GROUP)
-                        elif struct == GROUP:
-                            inside = np.int64(CHUNK)
+                if depth >= known:
                     continue
-
-                # The outermost struct ends.
+                # A known struct ends.
+                missing = False
+                for i in range(NEEDED.shape[1]):
+                    need = NEEDED[struct, i]
+                    if need >= 0 and out[at_row, need] < 0:
+                        missing = True
+                if struct == CHUNK and out[at_row, t.CHUNK_META_START] < 0 and out[at_row, t.CHUNK_ENCRYPTED] < 0:
+                    missing = True
+                if missing:
+                    status = BAD_HEADER
+                    break
+                if depth > 0:
+                    if at_row != stack[frame - FRAME_FIELDS + 2]:
+                        out[at_row, t.ROW_END] = pos
+                    frame -= FRAME_FIELDS
+                    struct = stack[frame]
+                    last = stack[frame + 1]
+                    at_row = stack[frame + 2]
+                    pending = stack[frame + 3]
+                    start = stack[frame + 4]
+                    known = stack[frame + 5]
+                    inside = stack[frame + 6]
+                    continue
                 if top_struct != PAGE:
                     return next_row, pos, np.int64(OK)
+
+                # A page header ends: on to the next one.
                 page_kind = out[at_row, t.PAGE_KIND]
                 compressed = out[at_row, t.PAGE_COMPRESSED]
-                uncompressed = out[at_row, t.PAGE_UNCOMPRESSED]
-                status = np.int64(BAD_HEADER)
-                if page_kind < 0 or compressed < 0 or uncompressed < 0:
-                    break
                 is_known = page_kind <= DATA_PAGE_V2 and PAGE_INSIDE[page_kind] != NOTHING
                 if is_known:
-                    if out[at_row, t.PAGE_VALUES] < 0 or out[at_row, t.PAGE_ENCODING] < 0:
+                    levels = 0
+                    if page_kind == DATA_PAGE_V2:
+                        levels = out[at_row, t.PAGE_DEF_BYTES] + out[at_row, t.PAGE_REP_BYTES]
+                    # Levels of V2 are stored plain in front of the values and count in both sizes.
+                    most = min(compressed, out[at_row, t.PAGE_UNCOMPRESSED])
+                    if out[at_row, t.PAGE_INNER_START] < 0 or levels > most:
+                        status = BAD_HEADER
                         break
-                    if page_kind == DATA_PAGE:
-                        if out[at_row, t.PAGE_DEF_ENCODING] < 0 or out[at_row, t.PAGE_REP_ENCODING] < 0:
-                            break
-                    elif page_kind == DATA_PAGE_V2:
-                        def_bytes = out[at_row, t.PAGE_DEF_BYTES]
-                        rep_bytes = out[at_row, t.PAGE_REP_BYTES]
-                        if def_bytes < 0 or rep_bytes < 0:
-                            break
-                        if out[at_row, t.PAGE_NULLS] < 0 or out[at_row, t.PAGE_ROWS] < 0:
-                            break
-                        # Levels are stored plain in front of the values and count in both sizes.
-                        if def_bytes + rep_bytes > compressed or def_bytes + rep_bytes > uncompressed:
-                            break
-                status = np.int64(TRUNCATED)
                 if compressed > end - pos:
                     break
                 if is_known:
                     out[at_row, t.PAGE_HEADER] = page_start
                     out[at_row, t.PAGE_BODY] = pos
-                    if out[at_row, t.PAGE_IS_COMPRESSED] < 0:
-                        out[at_row, t.PAGE_IS_COMPRESSED] = 1
-                    if out[at_row, t.PAGE_STATS_START] < 0:
-                        out[at_row, t.PAGE_STATS_START] = 0
-                        out[at_row, t.PAGE_STATS_END] = 0
                     crc = out[at_row, t.PAGE_CRC]
                     out[at_row, t.PAGE_HAS_CRC] = 0 if crc == NO_CRC else 1
-                    out[at_row, t.PAGE_CRC] = crc & 0xFFFFFFFF
+                    out[at_row, t.PAGE_CRC] = crc & I32_MASK
                     if page_kind != DICTIONARY_PAGE:
                         seen += out[at_row, t.PAGE_VALUES]
                     at_row += 1
@@ -260,11 +260,9 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                     return at_row, pos, np.int64(OK)
                 if at_row >= out.shape[0]:
                     return at_row, pos, np.int64(TABLE_FULL)
-                for i in range(out.shape[1]):
-                    out[at_row, i] = -1
-                out[at_row, t.PAGE_CRC] = NO_CRC
-                last = np.int64(0)
-                depth = np.int64(1)
+                fresh = True
+                last = 0
+                depth = 1
                 continue
             kind = head & 15
             delta = head >> 4
@@ -277,7 +275,7 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                 number = zigzag(word)
             if depth == known:
                 if number < -32768 or number > 32767:
-                    status = np.int64(BAD_HEADER)
+                    status = BAD_HEADER
                     break
                 last = number
                 if last > 0 and last < PLAN_FIELDS:
@@ -289,8 +287,8 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                     if action == MARK:
                         out[at_row, column] = 1
                     elif kind != wanted and not (action == TRUTH and kind == FALSE):
-                        action = np.int64(0)
-                        inside = np.int64(NOTHING)
+                        action = 0
+                        inside = NOTHING
                     elif action == TRUTH:
                         out[at_row, column] = 1 if kind == TRUE else 0
                     elif action == EXTENT:
@@ -300,10 +298,10 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                         # Fields come in rising order: the kind of the page is known by now.
                         page_kind = out[at_row, t.PAGE_KIND]
                         if page_kind < 0 or page_kind > DATA_PAGE_V2 or PAGE_INSIDE[page_kind] != inside:
-                            action = np.int64(0)
-                            inside = np.int64(NOTHING)
+                            action = 0
+                            inside = NOTHING
                 else:
-                    inside = np.int64(NOTHING)
+                    inside = NOTHING
         else:
             rest = top >> 8
             if rest == 0:
@@ -319,20 +317,20 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                 break
             if kind == BINARY:
                 if word < 0 or word > I32_MAX:
-                    status = np.int64(BAD_HEADER)
+                    status = BAD_HEADER
                     break
                 if word > end - pos:
                     break
                 pos += word
             elif kind == MAP:
                 if word < 0 or word > I32_MAX:
-                    status = np.int64(BAD_HEADER)
+                    status = BAD_HEADER
                     break
                 if word > 0:
                     if 2 * word >= end - pos:
                         break
                     if depth == MAX_DEPTH:
-                        status = np.int64(TOO_DEEP)
+                        status = TOO_DEEP
                         break
                     # Items are counted down from an even number: keys meet even rests.
                     stack[depth] = (word << 9) | np.int64(src[pos])
@@ -341,36 +339,35 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
             elif action == NUMBER or action == COUNT:
                 number = zigzag(word)
                 if (kind != I64 and (number < -I32_MAX - 1 or number > I32_MAX)) or (action == COUNT and number < 0):
-                    status = np.int64(BAD_HEADER)
+                    status = BAD_HEADER
                     break
                 out[at_row, column] = number
         elif kind == STRUCT:
             if depth == MAX_DEPTH:
-                status = np.int64(TOO_DEEP)
+                status = TOO_DEEP
                 break
             # The field itself, or an item of the list that is the field's value.
             if inside != NOTHING and (action == ENTER or (action == 0 and depth == known + 1)):
                 stack[frame] = struct
                 stack[frame + 1] = last
                 stack[frame + 2] = at_row
-                stack[frame + 3] = column if action == ENTER else np.int64(-1)
+                stack[frame + 3] = column if action == ENTER else -1
                 stack[frame + 4] = pos
                 stack[frame + 5] = known
+                stack[frame + 6] = NOTHING if action == ENTER else inside
                 frame += FRAME_FIELDS
                 struct = inside
-                last = np.int64(0)
-                pending = np.int64(-1)
+                last = 0
+                pending = -1
                 known = depth + 1
                 if action == 0:
                     if next_row >= out.shape[0]:
-                        status = np.int64(TABLE_FULL)
+                        status = TABLE_FULL
                         break
                     at_row = next_row
                     next_row += 1
-                    for i in range(out.shape[1]):
-                        out[at_row, i] = -1
-                    out[at_row, t.ROW_START] = pos
-                inside = np.int64(NOTHING)
+                    fresh = True
+                inside = NOTHING
             stack[depth] = OPEN_STRUCT
             depth += 1
         elif kind == LIST or kind == SET:
@@ -385,18 +382,18 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                     status = pos
                     break
                 if count < 0 or count > I32_MAX:
-                    status = np.int64(BAD_HEADER)
+                    status = BAD_HEADER
                     break
             if count > end - pos:  # every element takes a byte at least
                 break
             if depth == MAX_DEPTH:
-                status = np.int64(TOO_DEEP)
+                status = TOO_DEEP
                 break
             element = head & 15
             if action == ROWS:
                 # Twice the same list, or a list of something else.
                 if out[at_row, column] != -1 or (count > 0 and element != STRUCT):
-                    status = np.int64(BAD_HEADER)
+                    status = BAD_HEADER
                     break
                 out[at_row, column] = count
             stack[depth] = (count << 8) | (element << 4) | element
@@ -416,24 +413,26 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                 break
             pos += 8
         else:
-            status = np.int64(BAD_HEADER)
+            status = BAD_HEADER
             break
 
     if top_struct == PAGE and status == TRUNCATED:
-        status = np.int64(NEED_MORE)
+        status = NEED_MORE
     return at_row, page_start, status
 
 
 # What Python calls: no kernel, because a second compiled function would take as long to build as the first.
 
 
-def skip_struct(src, pos, end):
+def skip_struct(src: NDArray[np.uint8], pos: int, end: int) -> int:
     """Position after the struct that starts at `pos`, or a negative status."""
     _, after, status = skim(src, pos, end, NOTHING, 0, np.empty((0, 0), np.int64), 0, np.empty(STACK_FIELDS, np.int64))
     return status if status < 0 else after
 
 
-def walk_pages(src, pos, end, values_left, table, row):
+def walk_pages(
+    src: NDArray[np.uint8], pos: int, end: int, values_left: int, table: NDArray[np.int64], row: int
+) -> tuple[int, int, int]:
     """Page headers and bodies in src[pos:end] -> rows of `table` (int64[:, PAGE_FIELDS]) from `row` on.
 
     Gives (next row, next position, status). OK: data pages of `values_left` values were seen, or `pos` reached `end`;
@@ -444,7 +443,7 @@ def walk_pages(src, pos, end, values_left, table, row):
     return skim(src, pos, end, PAGE, values_left, table, row, np.empty(STACK_FIELDS, np.int64))
 
 
-def skim_footer(src, pos, end, table):
+def skim_footer(src: NDArray[np.uint8], pos: int, end: int, table: NDArray[np.int64]) -> int:
     """FileMetaData at `pos` -> rows of `table` (int64[:, FOOTER_FIELDS]): the file, then each row group and its chunks.
 
     Gives the number of rows or a negative status; TABLE_FULL when there are too few.

@@ -29,7 +29,8 @@ PAGE_INNER_END = 19
 PAGE_FIELDS = 20
 
 # The footer's table: row 0 is the file, then come the row groups, each followed by its column chunks.
-ROW_START = 0  # of row groups and chunks
+ROW_START = 0  # extent of a row group or chunk
+ROW_END = 1
 
 # The row of the file.
 HEAD_VERSION = 0

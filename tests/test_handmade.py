@@ -957,7 +957,7 @@ def test_unreadable_column_is_refused_only_when_it_is_read(why: str) -> None:
     data = two_columns(chunk, good, root)
     assert hw.scan(data).select("good").to_arrow()["good"].to_pylist() == [0, 1, 2, 3, 4]
     with pytest.raises(
-        (hw.UnsupportedError, hw.CorruptFileError) if why == "unknown encoding" else hw.UnsupportedError, match="bad"
+        (hw.UnsupportedError, hw.CorruptFileError) if "unknown" in why else hw.UnsupportedError, match="bad"
     ):
         hw.scan(data).to_arrow()
     with pytest.raises((hw.UnsupportedError, hw.CorruptFileError)):

@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def all_kinds(path: Path) -> list[Source]:
@@ -60,7 +60,9 @@ def test_every_source_reads_the_same_bytes_and_counts_them(path: Path, kind: int
 
 
 @pytest.mark.parametrize("kind", range(4))
-@pytest.mark.parametrize(("offset", "length"), [(-1, 4), (0, -4), (1020, 5), (1025, 0), (1 << 62, 1 << 62), (0, 1 << 50)])
+@pytest.mark.parametrize(
+    ("offset", "length"), [(-1, 4), (0, -4), (1020, 5), (1025, 0), (1 << 62, 1 << 62), (0, 1 << 50)]
+)
 def test_ranges_outside_the_file_are_corruption_and_allocate_nothing(
     path: Path, kind: int, offset: int, length: int
 ) -> None:

@@ -71,6 +71,7 @@ class Dictionary:
     offsets: NDArray[np.int32] | None = None
     pairs: Words | None = None  # decimal128 or views, made when first needed
     is_text: bool | None = None  # every entry is UTF-8; None until checked
+    in_range: bool = False  # with `pairs`: every entry has at most the digits its DECIMAL announces
 
 
 class ColumnDecoder:
@@ -439,6 +440,7 @@ class ColumnDecoder:
         width = dtype.itemsize
         src = self.reader.arena
         pairs = self.wanted.form == "decimal128"
+        in_range = True
         if pairs:
             wide = allocate(slots * 16)[: slots * 16].view(np.uint64).reshape(slots, 2)
             column.form, column.values = "decimal128", wide
@@ -461,6 +463,8 @@ class ColumnDecoder:
                         entries.pairs = np.empty((entries.count, 2), np.uint64)
                         signed = entries.values.view(dtype)
                         load("decimal.widen_integers", dtype.name)(signed, entries.count, entries.pairs)
+                        entries.in_range = self._in_range(signed)
+                    in_range = in_range and entries.in_range
                     status = load("dictionary.read_pairs")(
                         src, part, words, entries.pairs, self._scratch.indexes, wide
                     )
@@ -474,7 +478,20 @@ class ColumnDecoder:
             if pairs:
                 a = int(part[0, OUT_START])
                 b = int(part[-1, OUT_START] + part[-1, SLOTS])
-                load("decimal.widen_integers", dtype.name)(out.view(dtype)[a:b], b - a, wide[a:b])
+                numbers = out.view(dtype)[a:b]
+                load("decimal.widen_integers", dtype.name)(numbers, b - a, wide[a:b])
+                # Null slots hold anything: then the export looks at the present values itself.
+                in_range = in_range and self._in_range(numbers)
+        column.range_checked = pairs and in_range
+
+    def _in_range(self, numbers: NDArray[Any]) -> bool:
+        logical = self.leaf.logical_type
+        if logical is None or logical.precision is None:
+            return False
+        if logical.precision >= 19 or numbers.size == 0:
+            return True
+        limit = 10**logical.precision
+        return bool(numbers.max() < limit and numbers.min() > -limit)
 
     def _decode_wide(
         self, column: Column, slices: Table, words: Words, groups: list[tuple[Encoding, int, int]]

@@ -584,38 +584,48 @@ def _logical_type(
 
 # Building
 
+_REPETITIONS = {int(one): one for one in Repetition}
+_PHYSICAL_TYPES = {int(one): one for one in PhysicalType}
+
 
 def _make_node(element: structs.SchemaElement, parent: SchemaNode, file: str) -> SchemaNode:
     """The node of an element, without children."""
-    if element.name is None:
+    # Absent fields are looked up the slow way; a wide schema has thousands of them.
+    fields = element.__dict__
+    raw_name = fields.get("name")
+    if raw_name is None:
         raise CorruptFileError(f"{file}: schema element below '{'.'.join(parent.path)}' has no name")
-    name = element.name.decode("utf-8", "replace")
+    name = raw_name.decode("utf-8", "replace")
     path = (*parent.path, name)
-    where = f"{file}: column '{'.'.join(path)}'"
-    if element.repetition_type not in (0, 1, 2):
-        raise CorruptFileError(f"{where}: repetition {element.repetition_type}, needs 0, 1 or 2")
-    node = SchemaNode(name, path, Repetition(element.repetition_type))
-    node.field_id = element.field_id
-    repeated = node.repetition is Repetition.REPEATED
-    node.max_definition_level = parent.max_definition_level + (node.repetition is not Repetition.REQUIRED)
-    node.max_repetition_level = parent.max_repetition_level + repeated
+
+    def corrupt(what: str) -> CorruptFileError:
+        return CorruptFileError(f"{file}: column '{'.'.join(path)}': {what}")
+
+    repetition = _REPETITIONS.get(fields.get("repetition_type", -1))
+    if repetition is None:
+        raise corrupt(f"repetition {element.repetition_type}, needs 0, 1 or 2")
+    node = SchemaNode(name, path, repetition)
+    node.field_id = fields.get("field_id")
+    node.max_definition_level = parent.max_definition_level + (repetition is not Repetition.REQUIRED)
+    node.max_repetition_level = parent.max_repetition_level + (repetition is Repetition.REPEATED)
     if node.max_definition_level > MAX_LEVEL:
-        raise UnsupportedError(f"{where}: nested deeper than {MAX_LEVEL} levels")
-    if element.type is None:
-        if not element.num_children:
-            raise CorruptFileError(f"{where}: neither a physical type nor children")
-    elif element.num_children:
-        raise CorruptFileError(f"{where}: both a physical type and {element.num_children} children")
+        raise UnsupportedError(f"{file}: column '{'.'.join(path)}': nested deeper than {MAX_LEVEL} levels")
+    number, child_count = fields.get("type"), fields.get("num_children")
+    if number is None:
+        if not child_count:
+            raise corrupt("neither a physical type nor children")
+    elif child_count:
+        raise corrupt(f"both a physical type and {child_count} children")
     else:
-        try:
-            node.physical_type = PhysicalType(element.type)
-        except ValueError:
-            raise CorruptFileError(f"{where}: physical type {element.type} does not exist") from None
+        node.physical_type = _PHYSICAL_TYPES.get(number)
+        if node.physical_type is None:
+            raise corrupt(f"physical type {number} does not exist")
         if node.physical_type is PhysicalType.FIXED_LEN_BYTE_ARRAY:
-            if element.type_length is None or element.type_length < 0:
-                raise CorruptFileError(f"{where}: FIXED_LEN_BYTE_ARRAY has length {element.type_length}")
-            node.type_length = element.type_length
-    node.logical_type, node.unknown_logical_type = _logical_type(element, node.physical_type, node.type_length)
+            node.type_length = fields.get("type_length")
+            if node.type_length is None or node.type_length < 0:
+                raise corrupt(f"FIXED_LEN_BYTE_ARRAY has length {node.type_length}")
+    if "logicalType" in fields or "converted_type" in fields:
+        node.logical_type, node.unknown_logical_type = _logical_type(element, node.physical_type, node.type_length)
     return node
 
 

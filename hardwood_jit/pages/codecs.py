@@ -48,21 +48,27 @@ def _lz4_hadoop(src: Bytes, out: Bytes) -> int:
 
 
 def _lz4_frames(src: Bytes, out: Bytes) -> int:
+    """Frames of (decompressed size, blocks of (compressed size, bytes) that add up to it)."""
     pos, filled = 0, 0
     while pos < src.size:
-        if src.size - pos < 8:
-            raise ValueError("frame header is cut off")
-        plain = int.from_bytes(src[pos : pos + 4].tobytes(), "big")
-        packed = int.from_bytes(src[pos + 4 : pos + 8].tobytes(), "big")
-        pos += 8
-        if packed > src.size - pos or plain > out.size - filled:
-            raise ValueError("frame sizes do not fit")
-        written = _lz4_block(src[pos : pos + packed], out[filled : filled + plain])
-        if written != plain:
-            raise ValueError("frame has another size than it says")
-        pos += packed
-        filled += plain
+        frame_end = filled + _big_endian(src, pos)
+        pos += 4
+        if frame_end > out.size:
+            raise ValueError("frame is larger than the page")
+        while filled < frame_end:
+            packed = _big_endian(src, pos)
+            pos += 4
+            if packed > src.size - pos or packed == 0:
+                raise ValueError("block is larger than the page")
+            filled += _lz4_block(src[pos : pos + packed], out[filled:frame_end])
+            pos += packed
     return filled
+
+
+def _big_endian(src: Bytes, pos: int) -> int:
+    if src.size - pos < 4:
+        raise ValueError("frame header is cut off")
+    return int.from_bytes(src[pos : pos + 4].tobytes(), "big")
 
 
 DECOMPRESSORS: dict[Codec, Decompressor] = {
@@ -82,7 +88,7 @@ def decompressor(codec: int, where: str) -> tuple[Decompressor, int | None]:
     try:
         known = Codec(codec)
     except ValueError:
-        raise CorruptFileError(f"{where}: codec number {codec} is not in the specification") from None
+        raise UnsupportedError(f"{where}: codec number {codec} is not one we know") from None
     if known in NOT_YET:
         raise UnsupportedError(f"{where}: codec {known} is not supported: {NOT_YET[known]}")
     return DECOMPRESSORS[known], EXPANSION[known]

@@ -27,6 +27,7 @@ Bytes = NDArray[np.uint8]
 
 FIRST_BLOCK = 64 << 10  # a chunk read piece by piece starts small and doubles: `head` often needs little
 LAST_BLOCK = 4 << 20
+SPARE_BYTES = 100
 
 
 def _page_walker() -> Callable[..., tuple[int, int, int]]:
@@ -46,6 +47,7 @@ class ChunkFacts:
     column: str
     start: int
     stop: int
+    limit: int  # no page lies behind this byte, whatever the sizes say: the footer starts here
     value_count: int
     row_count: int
     codec: int
@@ -77,7 +79,7 @@ class Pieces:
     """Successive byte pieces of a chunk, each with the file offset of its first byte."""
 
     def __init__(self, source: Source, ranges: list[tuple[int, int]], fetched: list[Bytes] | None = None) -> None:
-        self._source = source
+        self.source = source
         self._ranges = ranges
         self._fetched = fetched
         self._range = 0
@@ -105,7 +107,7 @@ class Pieces:
             self._block = min(self._block * 2, LAST_BLOCK)
             piece = np.empty(leftover.size + length, np.uint8)
             piece[: leftover.size] = leftover
-            self._source.read_into(self._pos, piece[leftover.size :])
+            self.source.read_into(self._pos, piece[leftover.size :])
             start = self._pos - leftover.size
             self._pos += length
             return piece, start
@@ -140,6 +142,7 @@ class PageReader:
         self._piece_pos = 0
         self._table = np.empty((8, tables.PAGE_FIELDS), np.int64)
         self._values_left = facts.value_count
+        self._extended = False
         self._dictionary: Bytes | None = None
         self.dictionary_count = -1
         self.dictionary_encoding = -1
@@ -186,6 +189,8 @@ class PageReader:
         leftover = self._piece[self._piece_pos :]
         # A page that does not fit asks for double of what is there until it does; the chunk's end bounds it.
         found = self._pieces.next(leftover, leftover.size * 2)
+        if found is None and leftover.size and not self._extended and self.plan is None:
+            found = self._extend(leftover)
         if found is None:
             if leftover.size:
                 raise CorruptFileError(
@@ -195,6 +200,22 @@ class PageReader:
             return
         self._piece, _ = found
         self._piece_pos = 0
+
+    def _extend(self, leftover: Bytes) -> tuple[Bytes, int] | None:
+        """A few bytes more than the footer says: early writers left the dictionary page's header out of the sum."""
+        self._extended = True
+        length = min(SPARE_BYTES, self.facts.limit - self.facts.stop)
+        if length <= 0:
+            return None
+        return np.concatenate([leftover, self._pieces.source.read(self.facts.stop, length)]), self.facts.stop
+
+    def check_complete(self) -> None:
+        """After all rows are read: the chunk's values must be at their end, too."""
+        if self._values_left > 0 and not self.discover():
+            raise CorruptFileError(
+                f"{self.where()}: its pages hold {self.facts.value_count - self._values_left} values, "
+                f"the footer says {self.facts.value_count}"
+            )
 
     def _take_rows(self, rows: list[list[int]]) -> None:
         for row in rows:

@@ -6,6 +6,7 @@ import random
 import struct
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hardwood_jit.kernels import tables as t
 
 from hardwood_jit.errors import CorruptFileError, UnsupportedError
-from hardwood_jit.kernels import tables as t
 from hardwood_jit.metadata.footer import FileMetadata, read_footer
 from hardwood_jit.physical import Codec, Encoding
 from hardwood_jit.source import BytesSource, LocalFile, ReadCounts
@@ -50,7 +51,8 @@ def check_against_pyarrow(found: FileMetadata, other: pq.FileMetaData) -> None:
     assert found.footer_bytes == other.serialized_size
     assert len(found.row_groups) == other.num_row_groups
     assert len(found.schema.leaves) == other.num_columns
-    assert {key.encode(): (value or "").encode() for key, value in found.key_value_metadata.items()} == (other.metadata or {})
+    pairs = {key.encode(): (value or "").encode() for key, value in found.key_value_metadata.items()}
+    assert pairs == (other.metadata or {})
     for number, one in enumerate(found.schema.leaves):
         column = other.schema.column(number)
         assert one.dotted == column.path and one.index == number
@@ -85,7 +87,8 @@ def check_chunk(chunk: Any, theirs: Any) -> None:
         assert statistics.null_count == (other.null_count if other.has_null_count else None)
         assert statistics.distinct_count == (other.distinct_count if other.has_distinct_count else None)
         if other.has_min_max and chunk.physical_type.name == "INT64":
-            low, high = statistics.min_value or statistics.deprecated_min, statistics.max_value or statistics.deprecated_max
+            low = statistics.min_value or statistics.deprecated_min
+            high = statistics.max_value or statistics.deprecated_max
             assert struct.unpack("<q", low)[0] == other.min_raw and struct.unpack("<q", high)[0] == other.max_raw
 
 
@@ -145,7 +148,8 @@ def touch_chunk(chunk: Any) -> None:
     """Decode everything that is decoded on demand."""
     for name in (
         "codec", "encodings", "statistics", "encoding_stats", "size_statistics", "geospatial_statistics",
-        "key_value_metadata", "offset_index", "column_index", "bloom_filter", "file_path", "byte_range", "path_in_chunk",
+        "key_value_metadata", "offset_index", "column_index", "bloom_filter", "file_path", "byte_range",
+        "path_in_chunk",
     ):  # fmt: skip
         getattr(chunk, name)
 
@@ -155,10 +159,8 @@ def touch(found: FileMetadata) -> None:
     for row_group in found.row_groups:
         row_group.midpoint, row_group.sorting_columns, row_group.ordinal, row_group.file_offset, repr(row_group)
         for chunk in row_group.columns:
-            try:
+            with suppress(CorruptFileError, UnsupportedError):
                 touch_chunk(chunk)
-            except (CorruptFileError, UnsupportedError):
-                pass
 
 
 # Reads
@@ -285,7 +287,7 @@ def test_files_without_column_orders_have_none() -> None:
 
 def test_an_unknown_codec_is_refused_when_asked_for() -> None:
     found = metadata_of(handmade({4: i32(42)}))
-    with pytest.raises(UnsupportedError, match="row group 0, column 'a': compression codec 42"):
+    with pytest.raises(UnsupportedError, match=r"row group 0, column 'a': compression codec 42"):
         _ = found.row_groups[0].columns[0].codec
     assert found.row_groups[0].columns[1].codec is Codec.UNCOMPRESSED
 
@@ -296,7 +298,7 @@ def test_encrypted_and_foreign_columns_are_refused_when_read() -> None:
     assert first.is_encrypted and not second.is_encrypted and second.file_path == "other.parquet"
     with pytest.raises(UnsupportedError, match="encrypted"):
         first.check_readable()
-    with pytest.raises(UnsupportedError, match="another file, 'other.parquet'"):
+    with pytest.raises(UnsupportedError, match=r"another file, 'other\.parquet'"):
         second.check_readable()
 
 
@@ -322,9 +324,9 @@ def test_encrypted_footers_are_unsupported() -> None:
         (handmade({1: i32(2)}), "column 'a': physical type differs"),
         (handmade({5: binary("x")}), "column 'a': num_values is missing"),
         (handmade(footer={4: list_of([record({1: list_of([], p.STRUCT), 3: i64(1)})])}), "0 column chunks"),
-        (handmade(footer={4: i32(1)}), "not a well-formed"),
+        (handmade(footer={4: i32(1)}), "no list of row groups"),
         (handmade(footer={4: list_of([i32(1)])}), "not a well-formed"),
-        (handmade(footer={2: i32(1)}), "not a well-formed"),
+        (handmade(footer={2: i32(1)}), "no schema"),
         (handmade(footer={2: list_of([], p.STRUCT)}), "no elements"),
     ],
 )
@@ -358,10 +360,8 @@ def damaged(raw: bytes) -> None:
     except (CorruptFileError, UnsupportedError):
         return
     assert found.num_rows >= 0 and all(one.num_rows >= 0 for one in found.row_groups)
-    try:
+    with suppress(CorruptFileError, UnsupportedError):
         touch(found)
-    except (CorruptFileError, UnsupportedError):
-        pass
 
 
 def small_file() -> bytes:
@@ -387,7 +387,8 @@ def test_footers_with_changed_bytes_never_crash() -> None:
     for _ in range(4000):
         mutant = bytearray(raw)
         for _ in range(chance.randint(1, 3)):
-            mutant[chance.randrange(start, len(raw) - 8)] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+            byte = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
+            mutant[chance.randrange(start, len(raw) - 8)] = byte
         damaged(bytes(mutant))
 
 
@@ -410,7 +411,8 @@ def test_indexes_with_changed_bytes_never_crash() -> None:
 
 
 def test_hostile_lists_allocate_nothing_and_end_quickly() -> None:
-    for body in (b"\x29\xfc\xff\xff\xff\xff\x07", b"\x49\xfc\xff\xff\xff\xff\x07", b"\x19" * 100_000, b"\x1c" * 100_000):
+    count = b"\xfc\xff\xff\xff\xff\x07"  # a list of 2**31 - 1 structs
+    for body in (b"\x29" + count, b"\x49" + count, b"\x19" * 100_000, b"\x1c" * 100_000):
         with pytest.raises(CorruptFileError):
             metadata_of(b"PAR1" + body + struct.pack("<I", len(body)) + b"PAR1")
 

@@ -228,7 +228,7 @@ def test_inner_map_key_value_annotation_changes_nothing() -> None:
         (leaf("x", p.FLBA, type_length=16, logical=logical("UUID")), LogicalType("UUID")),
         (leaf("x", p.FLBA, type_length=2, logical=logical("FLOAT16")), LogicalType("FLOAT16")),
         (leaf("x", p.INT32, logical=logical("UNKNOWN")), LogicalType("UNKNOWN")),
-        (leaf("x", p.BYTE_ARRAY, logical=logical("GEOMETRY", crs="EPSG:4326")), LogicalType("GEOMETRY", crs="EPSG:4326")),
+        (leaf("x", p.BYTE_ARRAY, logical=logical("GEOMETRY", crs="A:1")), LogicalType("GEOMETRY", crs="A:1")),
         # logicalType wins over converted_type
         (
             leaf("x", p.INT64, converted=p.TIMESTAMP_MILLIS, logical=logical("TIMESTAMP", unit="us", utc=False)),
@@ -317,7 +317,9 @@ def test_columns_resolve(wide: Schema, name: str | tuple[str, ...], path: tuple[
     assert wide.resolve(name).path == path
 
 
-@pytest.mark.parametrize("name", ["ID", "a.x", "tags.nothing", "", "a.", ".a", ("tags", "element"), (), "m.keys", "id.x"])
+@pytest.mark.parametrize(
+    "name", ["ID", "a.x", "tags.nothing", "", "a.", ".a", ("tags", "element"), (), "m.keys", "id.x"]
+)
 def test_unknown_columns_are_not_found(wide: Schema, name: str | tuple[str, ...]) -> None:
     with pytest.raises(ColumnNotFoundError):
         wide.resolve(name)

@@ -6,11 +6,11 @@ import random
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from hardwood_jit.kernels import skim
 from hardwood_jit.kernels import tables as t
 from hardwood_jit.kernels.status import BAD_HEADER, NEED_MORE, OK, TABLE_FULL, TOO_DEEP, TRUNCATED
+from numpy.typing import NDArray
+
 from tests.support import pages as p
 from tests.support.pages import Thrift, binary, boolean, byte, double, i16, i32, i64, list_of, record
 
@@ -117,7 +117,7 @@ def test_unknown_fields_of_every_type_are_skipped() -> None:
         -5: i32(1),
     }
     header = record({1: i32(0), 2: i32(9), 3: i32(2), 5: record({**v1().value, **extra}), **extra})
-    table, pos, status = walk(header.encode() + b"ab")
+    table, _, status = walk(header.encode() + b"ab")
     assert (status, len(table), table[0, t.PAGE_VALUES]) == (OK, 1, 10)
     assert skim.skip_struct(source(header.encode()), 0, len(header.encode())) == len(header.encode())
 

@@ -1,0 +1,55 @@
+"""The general kernels that a plain read uses, by leaf and encoding: for loading them before they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS, SIGNATURES
+from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.kernels.skim import skim_footer, walk_pages
+from hardwood_jit.physical import Encoding, PhysicalType
+
+if TYPE_CHECKING:
+    from hardwood_jit.metadata.schema import Leaf
+
+WIDTHS = {
+    "plain.read_fixed": ("uint32", "uint64"),
+    "dictionary.read_fixed": ("uint8", "uint32", "uint64"),
+    "delta.read_integers": ("uint32", "uint64"),
+    "byte_stream_split.read_fixed": ("uint32", "uint64"),
+    "decimal.widen_integers": ("int32", "int64"),
+}
+_WIDTH_OF = {
+    PhysicalType.BOOLEAN: "uint8",
+    PhysicalType.INT32: "uint32",
+    PhysicalType.FLOAT: "uint32",
+    PhysicalType.INT64: "uint64",
+    PhysicalType.DOUBLE: "uint64",
+}
+
+
+def load_all() -> None:
+    """Every kernel of SIGNATURES, with 32-bit offsets."""
+    _ = skim_footer, walk_pages  # compiled by the first footer and the first page
+    for name in SIGNATURES:
+        for t in WIDTHS.get(name, ("",)):
+            load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
+
+
+def load_for(leaf: Leaf, encodings: Iterable[Encoding | int]) -> None:
+    """The kernels that decode pages of these encodings of a leaf."""
+    if leaf.layers or leaf.max_definition_level > 1:
+        names = ["levels.read_levels", "levels.slice_records", "levels.build_slots", "levels.build_repeated"]
+    else:
+        names = ["levels.read_validity" if leaf.max_definition_level else "levels.slice_required"]
+    for encoding in encodings:
+        block = DECODERS.get((leaf.physical_type, Encoding(encoding)))
+        if block is None:
+            continue  # RLE and BIT_PACKED in a chunk's list are those of its levels
+        names.append(f"{block.module}.{block.function}")
+        if leaf.physical_type == PhysicalType.BYTE_ARRAY and encoding in DICTIONARY_ENCODINGS:
+            names += ["dictionary.read_indexes", "dictionary.measure_byte_arrays", "plain.read_byte_arrays"]
+    for name in names:
+        t = _WIDTH_OF.get(leaf.physical_type, "") if name in WIDTHS else ""
+        load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
