@@ -1,4 +1,5 @@
 """Batch, Column, Layer, Validity: decoded values as numpy arrays, row-aligned and free to keep."""
+# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
 class Validity:
     """Which of `count` items are present: uint64 words, set bit = present, least significant first.
 
-    >>> validity = Validity(np.array([0b101], np.uint64), 3)
+    >>> import numpy as np
+    >>> validity = hw.Validity(np.array([0b101], np.uint64), 3)
     >>> validity.null_count, validity.is_null(1), validity.to_numpy(3).tolist()
     (1, True, [True, False, True])
+
+    A column without nulls has the shared `NO_NULLS`, whose `words` are None.
+
+    >>> next(hw.scan(trips).batches())["id"].validity is hw.NO_NULLS
+    True
     """
 
     __slots__ = ("_null_count", "count", "words")
@@ -32,23 +39,48 @@ class Validity:
 
     @property
     def has_nulls(self) -> bool:
+        """Whether anything is null.
+
+        >>> hw.NO_NULLS.has_nulls
+        False
+        """
         return self.words is not None and self.null_count > 0
 
     @property
     def null_count(self) -> int:
+        """How many items are null; counted when first asked for.
+
+        >>> print(next(hw.scan(trips).batches())["fare"].validity.null_count)
+        1
+        """
         if self._null_count is None:
             assert self.words is not None
             self._null_count = self.count - int(np.bitwise_count(self.words).sum())
         return self._null_count
 
     def is_null(self, i: int) -> bool:
+        """Whether item `i` is null.
+
+        >>> validity = next(hw.scan(trips).batches())["fare"].validity
+        >>> [validity.is_null(i) for i in range(3)]
+        [False, True, False]
+        """
         return self.words is not None and not (int(self.words[i >> 6]) >> (i & 63)) & 1
 
     def is_not_null(self, i: int) -> bool:
+        """Whether item `i` is present.
+
+        >>> hw.NO_NULLS.is_not_null(7)
+        True
+        """
         return not self.is_null(i)
 
     def to_numpy(self, count: int) -> NDArray[np.bool_]:
-        """One bool per item, True = present."""
+        """One bool per item, True = present.
+
+        >>> hw.NO_NULLS.to_numpy(2).tolist()
+        [True, True]
+        """
         if self.words is None:
             return np.ones(count, np.bool_)
         bits = np.unpackbits(self.words.view(np.uint8), bitorder="little", count=count)
@@ -63,7 +95,12 @@ NO_NULLS = Validity(None, 0)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One nesting level above a leaf: `kind` is "struct" or "repeated"; a struct layer has no offsets."""
+    """One nesting level above a leaf: `kind` is "struct" or "repeated"; a struct layer has no offsets.
+
+    >>> (layer,) = next(hw.scan(trips).batches())["tags"].layers
+    >>> layer.kind, layer.offsets.tolist(), layer.validity.to_numpy(3).tolist()
+    ('repeated', [0, 1, 1, 1], [True, True, False])
+    """
 
     kind: str
     validity: Validity
@@ -77,6 +114,13 @@ class Column:
     `form` says what the buffers hold. "physical" is what `Scan.batches` gives. Arrow export asks the scanner for other
     forms where they save a pass: "decimal128" (`values` is uint64[count, 2], sign-extended), "views" (`values` is
     uint64[count, 2] Arrow string views into `buffers`), "dictionary" (`values` is int32 indexes into `dictionary`).
+
+    >>> batch = next(hw.scan(trips).batches())
+    >>> batch["id"].values.tolist()
+    [1, 2, 3]
+    >>> city = batch["city"]
+    >>> city.offsets.tolist(), bytes(city.data[:6])
+    ([0, 6, 12, 20], b'Aachen')
     """
 
     leaf: Leaf
@@ -96,17 +140,31 @@ class Column:
 
     @property
     def path(self) -> str:
+        """The leaf's path in the file, dotted.
+
+        >>> next(hw.scan(trips).batches())["tags"].path
+        'tags.list.element'
+        """
         return self.leaf.dotted
 
     def to_pylist(self) -> list[Any]:
-        """Logical Python values, one per record, lists for repeated layers: for looking, not for speed."""
+        """Logical Python values, one per record, lists for repeated layers: for looking, not for speed.
+
+        >>> next(hw.scan(trips).batches())["tags"].to_pylist()
+        [['new'], [], None]
+        """
         from hardwood_jit.rows import column_to_pylist
 
         return column_to_pylist(self)
 
 
 class Batch(Mapping[str, Column]):
-    """Some consecutive records of one file: an ordered mapping from leaf path to `Column`."""
+    """Some consecutive records of one file: an ordered mapping from leaf path to `Column`.
+
+    >>> batch = next(hw.scan(trips).batches())
+    >>> batch.num_rows, list(batch), batch["fare"] is batch.columns[2]
+    (3, ['id', 'city', 'fare', 'tags.list.element'], True)
+    """
 
     __slots__ = ("_by_path", "columns", "file", "num_rows", "row_group", "schema")
 
@@ -141,7 +199,11 @@ class Batch(Mapping[str, Column]):
         return f"Batch({self.num_rows} rows: {', '.join(column.path for column in self.columns)})"
 
     def to_arrow(self) -> pa.RecordBatch:
-        """The batch as a pyarrow RecordBatch."""
+        """The batch as a pyarrow RecordBatch.
+
+        >>> next(hw.scan(trips).select("id").batches()).to_arrow().to_pydict()
+        {'id': [1, 2, 3]}
+        """
         from hardwood_jit.export.to_arrow import batch_to_arrow
 
         return batch_to_arrow(self)

@@ -1,4 +1,5 @@
 """open(), scan(), read(), Dataset and Scan: what users call."""
+# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
@@ -35,7 +36,12 @@ TABLE_BATCH_BYTES = 12 << 20  # whole results are not bounded by a budget, so fe
 
 
 class DatasetFile:
-    """One file of a dataset; its footer is read when first asked for."""
+    """One file of a dataset; its footer is read when first asked for.
+
+    >>> file = hw.open(trips).files[0]
+    >>> len(file.metadata.row_groups), file.metadata.num_rows
+    (2, 6)
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -44,11 +50,20 @@ class DatasetFile:
 
     @property
     def name(self) -> str:
+        """The path, or what stands for it in messages.
+
+        >>> hw.open(trips).files[0].name == str(trips)
+        True
+        """
         return self.source.name
 
     @property
     def metadata(self) -> FileMetadata:
-        """Row groups, column chunks, statistics, page index, bloom ranges, key-values, created_by."""
+        """Row groups, column chunks, statistics, page index, bloom ranges, key-values, created_by.
+
+        >>> [group.num_rows for group in hw.open(trips).files[0].metadata.row_groups]
+        [3, 3]
+        """
         with self._lock:
             if self._metadata is None:
                 self._metadata = read_footer(self.source)
@@ -74,20 +89,39 @@ class Dataset:
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of the first file."""
+        """The schema of the first file.
+
+        >>> hw.open(trips).schema["fare"].physical_type.name
+        'DOUBLE'
+        """
         return self.files[0].metadata.schema
 
     @property
     def num_rows(self) -> int:
-        """Rows of all files, from their footers."""
+        """Rows of all files, from their footers.
+
+        >>> hw.open([trips, trips]).num_rows
+        12
+        """
         return sum(file.metadata.num_rows for file in self.files)
 
     def scan(self) -> Scan:
-        """A scan of all columns and rows, to be narrowed by its methods."""
+        """A scan of all columns and rows, to be narrowed by its methods.
+
+        >>> hw.open(trips).scan().count()
+        6
+        """
         return Scan(self, Selection())
 
     def close(self) -> None:
-        """Forbid new terminals; results stay valid. File objects of the caller's stay open."""
+        """Forbid new terminals; results stay valid. File objects of the caller's stay open.
+
+        >>> dataset = hw.open(trips)
+        >>> dataset.close()
+        >>> dataset.scan().count()
+        Traceback (most recent call last):
+        ValueError: the dataset is closed; open it again to read
+        """
         self._closed = True
 
     def __enter__(self) -> Dataset:
@@ -115,7 +149,13 @@ class Dataset:
 
     @property
     def counts(self) -> ReadCounts:
-        """Ranges and bytes read so far, footers included."""
+        """Ranges and bytes read so far, footers included.
+
+        >>> dataset = hw.open(trips)
+        >>> before = dataset.counts
+        >>> dataset.num_rows, (dataset.counts - before).bytes > 0
+        (6, True)
+        """
         return sum((file.source.counts for file in self.files), ReadCounts())
 
 
@@ -135,7 +175,11 @@ class Scan:
     # Narrowing
 
     def select(self, *columns: ColumnName | Sequence[str]) -> Scan:
-        """Only these columns, in this order: names, groups, dotted paths, tuples of names (always exact)."""
+        """Only these columns, in this order: names, groups, dotted paths, tuples of names (always exact).
+
+        >>> hw.scan(trips).select("fare", "id").head(1).to_arrow().to_pydict()
+        {'fare': [12.5], 'id': [1]}
+        """
         flat: list[ColumnName] = []
         for column in columns:
             if isinstance(column, list):
@@ -147,40 +191,73 @@ class Scan:
         return self._with(replace(self._selection, columns=tuple(flat)))
 
     def skip(self, rows: int) -> Scan:
-        """Without the first `rows` rows of the result."""
+        """Without the first `rows` rows of the result.
+
+        >>> hw.scan(trips).skip(4).to_numpy()["id"].tolist()
+        [5, 6]
+        """
         return self._with(self._selection.with_skip(rows))
 
     def head(self, rows: int) -> Scan:
-        """Only the first `rows` rows of the result."""
+        """Only the first `rows` rows of the result.
+
+        >>> hw.scan(trips).skip(1).head(2).to_numpy()["id"].tolist()
+        [2, 3]
+        """
         return self._with(self._selection.with_head(rows))
 
     def tail(self, rows: int) -> Scan:
-        """Only the last `rows` rows of the result."""
+        """Only the last `rows` rows of the result.
+
+        >>> hw.scan(trips).tail(2).to_numpy()["id"].tolist()
+        [5, 6]
+        """
         return self._with(self._selection.with_tail(rows))
 
     def byte_range(self, start: int, end: int) -> Scan:
-        """Only row groups whose midpoint lies in [start, end): a split of one file."""
+        """Only row groups whose midpoint lies in [start, end): a split of one file.
+
+        >>> size = trips.stat().st_size
+        >>> sum(hw.scan(trips).byte_range(at, at + 100).count() for at in range(0, size, 100))
+        6
+        """
         return self._with(self._selection.with_byte_range(start, end))
 
     def row_ranges(self, ranges: Iterable[tuple[int, int]]) -> Scan:
-        """Only these half-open ranges of physical row numbers, counted over the whole dataset."""
+        """Only these half-open ranges of physical row numbers, counted over the whole dataset.
+
+        >>> hw.scan(trips).row_ranges([(0, 2), (5, 6)]).to_numpy()["id"].tolist()
+        [1, 2, 6]
+        """
         pairs = [(max(int(a), 0), int(b)) for a, b in ranges]
         return self._with(self._selection.with_row_ranges(RowRanges.of(pairs)))
 
     def batch_size(self, rows: int) -> Scan:
-        """At most `rows` records per batch, instead of a size chosen by bytes."""
+        """At most `rows` records per batch, instead of a size chosen by bytes.
+
+        >>> [batch.num_rows for batch in hw.scan(trips).batch_size(2)]
+        [2, 1, 2, 1]
+        """
         if rows < 1:
             raise ValueError(f"batch_size({rows}): a batch has at least one row")
         return self._with(replace(self._selection, batch_size=int(rows)))
 
     def threads(self, count: int) -> Scan:
-        """How many threads decode; the default is the number of CPUs this process may use."""
+        """How many threads decode; the default is the number of CPUs this process may use.
+
+        >>> hw.scan(trips).threads(1).to_numpy()["id"].tolist()
+        [1, 2, 3, 4, 5, 6]
+        """
         if count < 1:
             raise ValueError(f"threads({count}): at least one thread does the work")
         return self._with(replace(self._selection, threads=int(count)))
 
     def use_metadata(self, use: bool) -> Scan:
-        """Switch pruning by statistics and indexes on or off; results do not change."""
+        """Switch pruning by statistics and indexes on or off; results do not change.
+
+        >>> hw.scan(trips).use_metadata(False).count()
+        6
+        """
         return self._with(replace(self._selection, use_metadata=bool(use)))
 
     def _with(self, selection: Selection) -> Scan:
@@ -190,18 +267,31 @@ class Scan:
 
     @property
     def dataset(self) -> Dataset:
+        """What the scan reads.
+
+        >>> hw.scan(trips).head(2).dataset.num_rows
+        6
+        """
         return self._dataset
 
     @property
     def schema(self) -> Schema:
-        """The schema of the result: only the selected columns, in the order asked."""
+        """The schema of the result: only the selected columns, in the order asked.
+
+        >>> [leaf.dotted for leaf in hw.scan(trips).select("tags", "id").schema.leaves]
+        ['tags.list.element', 'id']
+        """
         columns = self._selection.columns
         return self._dataset.schema if columns is None else self._dataset.schema.select(columns)
 
     # Terminals
 
     def batches(self, *, progress: ProgressOption = False) -> Iterator[Batch]:
-        """Batches of numpy arrays, a few MiB each, in file order; arrays are fresh and may be kept."""
+        """Batches of numpy arrays, a few MiB each, in file order; arrays are fresh and may be kept.
+
+        >>> [batch["id"].values.tolist() for batch in hw.scan(trips).batches()]
+        [[1, 2, 3], [4, 5, 6]]
+        """
         from hardwood_jit.jit.column_decoder import Wanted
 
         return self._run(lambda leaf: Wanted(), _same, bounded=True, progress=progress)
@@ -210,7 +300,11 @@ class Scan:
         return self.batches()
 
     def rows(self, *, progress: ProgressOption = False) -> Iterator[Row]:
-        """One mapping per record, with logical Python values."""
+        """One mapping per record, with logical Python values.
+
+        >>> [row["city"] for row in hw.scan(trips).rows() if row["fare"] is None]
+        ['Bergen', 'Évora']
+        """
         from hardwood_jit.rows import rows_of
 
         for batch in self.batches(progress=progress):
@@ -224,7 +318,16 @@ class Scan:
         int96: str = "ns",
         progress: ProgressOption = False,
     ) -> pa.Table:
-        """The whole result as a pyarrow Table."""
+        """The whole result as a pyarrow Table.
+
+        `strings="view"` exports text as string views, `dictionary` names columns that stay dictionary-encoded, and
+        `int96="us"` gives instants beyond the range of nanoseconds.
+
+        >>> hw.scan(trips).select("city", "tags").tail(2).to_arrow().to_pylist()
+        [{'city': 'Évora', 'tags': ['new']}, {'city': 'Fürth', 'tags': []}]
+        >>> str(hw.scan(trips).to_arrow(dictionary=["city"]).schema.field("city").type)
+        'dictionary<values=string, indices=int32, ordered=0>'
+        """
         options = _arrow_options(strings, dictionary, int96)
         from hardwood_jit.export.to_arrow import arrow_schema, table_from_batches
 
@@ -232,29 +335,53 @@ class Scan:
         return table_from_batches(schema, list(self._arrow_batches(options, bounded=False, progress=progress)))
 
     def to_pandas(self, *, progress: ProgressOption = False) -> pd.DataFrame:
-        """The whole result as a pandas DataFrame, as pyarrow would make it of `to_arrow`."""
+        """The whole result as a pandas DataFrame, as pyarrow would make it of `to_arrow`.
+
+        >>> float(hw.scan(trips).to_pandas()["fare"].sum())
+        67.75
+        """
         _arrow_options()
         from hardwood_jit.export.to_pandas import to_pandas
 
         return to_pandas(self.to_arrow(progress=progress))
 
     def to_numpy(self, *, progress: ProgressOption = False) -> dict[str, NDArray[Any]]:
-        """The whole result as arrays by leaf path; nulls are masked, text is StringDType, nested values are objects."""
+        """The whole result as arrays by leaf path; nulls are masked, text is StringDType, nested values are objects.
+
+        >>> hw.scan(trips).select("fare").to_numpy()["fare"].tolist()
+        [12.5, None, 7.25, 30.0, None, 18.0]
+        """
         from hardwood_jit.export.to_numpy import to_numpy
 
         return to_numpy(self.batches(progress=progress), self.schema)
 
     def count(self) -> int:
-        """Rows of the result; only footers are read."""
+        """Rows of the result; only footers are read.
+
+        >>> hw.scan(trips).skip(2).count()
+        4
+        """
         return sum(plan.rows.row_count for plan in self._plan())
 
     def __arrow_c_schema__(self) -> object:
+        """The schema as an Arrow PyCapsule.
+
+        >>> import pyarrow as pa
+        >>> pa.schema(hw.scan(trips)).names
+        ['id', 'city', 'fare', 'tags']
+        """
         options = _arrow_options()
         from hardwood_jit.export.to_arrow import arrow_schema
 
         return arrow_schema(self.schema, options).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The batches as an Arrow PyCapsule; nothing is read before the first is asked for.
+
+        >>> import pyarrow as pa
+        >>> pa.table(hw.scan(trips).select("id")).num_rows
+        6
+        """
         options = _arrow_options()
         from hardwood_jit.export.to_arrow import arrow_schema, stream_capsule
 
@@ -356,7 +483,7 @@ def _arrow_options(strings: str = "contiguous", dictionary: Iterable[str] = (), 
 
 
 def _matching_leaves(wanted: Schema, schema: Schema, file: str) -> tuple[Leaf, ...]:
-    """The leaves of another file that stand for the projection's; required and optional may differ, and so may order."""
+    """The leaves of another file that stand for the projection's; required, optional and the order may differ."""
     by_path = {leaf.path: leaf for leaf in schema.leaves}
     found = []
     for leaf in wanted.leaves:
@@ -394,6 +521,14 @@ def open(  # the name that API.md gives it
     """Open Parquet: a path, glob, directory, bytes, a seekable binary file, or a list of those as one relation.
 
     `mmap` maps local files instead of reading them; a file that somebody truncates meanwhile kills the process.
+    `checksums=False` skips the CRC of pages that have one. A page that decompresses to more than `max_page_bytes` is
+    refused.
+
+    >>> with hw.open(trips, mmap=True) as dataset:
+    ...     print(dataset.num_rows)
+    6
+    >>> hw.open(trips.read_bytes()).num_rows
+    6
     """
     if storage_options is not None:
         raise UnsupportedError("storage_options belong to remote files, which are not read yet")
@@ -404,12 +539,20 @@ def open(  # the name that API.md gives it
 
 
 def scan(source: Any, **options: Any) -> Scan:
-    """`open(source, ...).scan()`."""
+    """`open(source, ...).scan()`.
+
+    >>> hw.scan(trips, checksums=False).count()
+    6
+    """
     return open(source, **options).scan()
 
 
 def read(source: Any, columns: Sequence[ColumnName] | None = None, filters: Any = None) -> pa.Table:
-    """The selected columns of a source as one Arrow table."""
+    """The selected columns of a source as one Arrow table.
+
+    >>> hw.read(trips, columns=["id"]).to_pydict()
+    {'id': [1, 2, 3, 4, 5, 6]}
+    """
     if filters is not None:
         raise UnsupportedError("filters are not compiled yet; filter the resulting table")
     found = scan(source)

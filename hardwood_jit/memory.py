@@ -26,17 +26,21 @@ def allocate(byte_count: int) -> Bytes:
 
 
 class Arena:
-    """One growing scratch buffer; `room` returns it with at least that many bytes plus SLACK, keeping `keep` bytes."""
+    """One growing buffer; `room` returns it with at least that many bytes plus SLACK, keeping `keep` bytes.
 
-    __slots__ = ("buffer",)
+    A `lasting` arena becomes part of a result: it comes from the results' pool and has no spare room.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_lasting", "buffer")
+
+    def __init__(self, lasting: bool = False) -> None:
+        self._lasting = lasting
         self.buffer: Bytes = np.empty(0, np.uint8)
 
     def room(self, byte_count: int, keep: int = 0) -> Bytes:
         needed = byte_count + SLACK
         if self.buffer.size < needed:
-            larger = np.empty(needed + (needed >> 2), np.uint8)
+            larger = allocate(byte_count) if self._lasting else np.empty(needed + (needed >> 2), np.uint8)
             larger[:keep] = self.buffer[:keep]
             self.buffer = larger
         return self.buffer

@@ -112,9 +112,10 @@ def layer_of(nest: Nest, batch: Batch) -> Layer:
     for position in nest.leaves[1:]:
         column = columns[position]
         other = column.layers[nest.layer]
+        one, two = layer.offsets, other.offsets
         same = layer is other or (
             _same_validity(layer.validity, other.validity)
-            and (layer.offsets is other.offsets or np.array_equal(layer.offsets, other.offsets))  # type: ignore[arg-type]
+            and (one is two or (one is not None and two is not None and np.array_equal(one, two)))
         )
         if not same:
             raise CorruptFileError(

@@ -20,7 +20,7 @@ class OpenOptions:
 
 
 def cache_root() -> Path:
-    """HARDWOOD_JIT_CACHE_DIR, else the user's cache folder, else one below the temporary folder (HOME may be missing)."""
+    """HARDWOOD_JIT_CACHE_DIR, else the user's cache folder, else one in the temporary folder (HOME may be missing)."""
     chosen = os.environ.get("HARDWOOD_JIT_CACHE_DIR")
     if chosen:
         return Path(chosen)

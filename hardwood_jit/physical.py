@@ -1,4 +1,4 @@
-"""The vocabulary of the format: physical types, encodings, codecs, repetitions, logical types and their numpy dtypes."""
+"""The vocabulary of the format: physical types, encodings, codecs, repetitions, logical types, their numpy dtypes."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ class LogicalType:
     `kind` is the specification's name: STRING, MAP, LIST, ENUM, DECIMAL, DATE, TIME, TIMESTAMP, INTEGER, UNKNOWN, JSON,
     BSON, UUID, FLOAT16, VARIANT, GEOMETRY, GEOGRAPHY, INTERVAL. Legacy converted types are translated into it.
 
+    >>> from hardwood_jit.physical import LogicalType
     >>> str(LogicalType("DECIMAL", precision=15, scale=2))
     'DECIMAL(15, 2)'
     """

@@ -41,7 +41,7 @@ _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=deci
 class Interval(NamedTuple):
     """Parquet's INTERVAL: three independent counts.
 
-    >>> Interval(14, 3, 500).months
+    >>> hw.Interval(14, 3, 500).months
     14
     """
 
@@ -112,19 +112,22 @@ class Present:
 
 
 def _numbers(present: Present) -> list[Any]:
-    return present.numbers().tolist()  # type: ignore[no-any-return]
+    values: list[Any] = present.numbers().tolist()
+    return values
 
 
 def _narrow(present: Present) -> list[Any]:
     dtype = type_of(present.column.leaf).dtype
     assert dtype is not None
-    return narrowed(present.numbers(), None, dtype, present.where).tolist()  # type: ignore[no-any-return]
+    values: list[Any] = narrowed(present.numbers(), None, dtype, present.where).tolist()
+    return values
 
 
 def _unsigned(present: Present) -> list[Any]:
     dtype = type_of(present.column.leaf).dtype
     assert dtype is not None
-    return present.numbers().view(dtype).tolist()  # type: ignore[no-any-return]
+    values: list[Any] = present.numbers().view(dtype).tolist()
+    return values
 
 
 def _half(present: Present) -> list[Any]:
@@ -410,6 +413,10 @@ class Row(Mapping[str, Any]):
 
     `row["address.city"]` reaches into structs, as does `row["address"]["city"]`; a top-level name with dots wins. A
     tuple of names is always exact. Rows compare equal to dicts.
+
+    >>> row = next(hw.scan(trips).rows())
+    >>> row["city"], "fare" in row, row == {"id": 1, "city": "Aachen", "fare": 12.5, "tags": ["new"]}
+    ('Aachen', True, True)
     """
 
     __slots__ = ("_index", "_table")
@@ -452,7 +459,11 @@ class Row(Mapping[str, Any]):
         return value
 
     def raw(self, name: str | tuple[str, ...]) -> Any:
-        """The value as stored: int, float, bool or bytes (INT96: its 12 bytes), in lists and dicts when nested."""
+        """The value as stored: int, float, bool or bytes (INT96: its 12 bytes), in lists and dicts when nested.
+
+        >>> next(hw.scan(trips).rows()).raw("city")
+        b'Aachen'
+        """
         position, names = self._find(name)
         return _step_into(self._table.raw(position)[self._index], names)[1]
 

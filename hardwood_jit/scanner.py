@@ -25,7 +25,7 @@ from hardwood_jit.source import merge_ranges
 
 if TYPE_CHECKING:
     from hardwood_jit.jit.column_decoder import ColumnDecoder, Wanted
-    from hardwood_jit.metadata.footer import FileMetadata, RowGroup
+    from hardwood_jit.metadata.footer import FileMetadata
     from hardwood_jit.metadata.schema import Leaf, Schema
     from hardwood_jit.source import Source
 
@@ -131,7 +131,7 @@ class GroupScan:
                 fact,
                 Pieces(self._file.source, runs, pieces),
                 # Views point into the pages: their arena is not used again.
-                Arena() if wanted.form == "views" else self._scratch.arena(("pages", leaf.index)),
+                Arena(lasting=True) if wanted.form == "views" else self._scratch.arena(("pages", leaf.index)),
                 max_repetition_level=leaf.max_repetition_level,
                 checksums=options.checksums,
                 max_page_bytes=options.max_page_bytes,
@@ -148,7 +148,8 @@ class GroupScan:
             self._group.columns[leaf.index].check_readable()
         if row[tables.CHUNK_TYPE] != leaf.physical_type:
             raise CorruptFileError(
-                f"{where}: the column chunk has type number {row[tables.CHUNK_TYPE]}, the schema says {leaf.physical_type}"
+                f"{where}: the column chunk has type number {row[tables.CHUNK_TYPE]}, "
+                f"the schema says {leaf.physical_type}"
             )
         start = row[tables.CHUNK_DATA_OFFSET]
         dictionary = row[tables.CHUNK_DICTIONARY_OFFSET]

@@ -28,7 +28,12 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class ReadCounts:
-    """What was read so far."""
+    """What was read so far.
+
+    >>> from hardwood_jit.source import ReadCounts
+    >>> ReadCounts(3, 500) - ReadCounts(1, 200)
+    ReadCounts(ranges=2, bytes=300)
+    """
 
     ranges: int = 0
     bytes: int = 0

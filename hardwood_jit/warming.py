@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WarmReport:
-    """What `warm` did."""
+    """What `warm` did.
+
+    >>> from hardwood_jit.warming import WarmReport
+    >>> str(WarmReport(seconds=0.25, loaded=9, compiled=0))
+    '9 kernels loaded, 0 compiled in 0.25 s'
+    """
 
     seconds: float
     loaded: int
@@ -55,13 +60,21 @@ class KernelCache:
 
     @property
     def path(self) -> Path:
-        """Where this version's kernels are kept; HARDWOOD_JIT_CACHE_DIR moves it."""
+        """Where this version's kernels are kept; HARDWOOD_JIT_CACHE_DIR moves it.
+
+        >>> len(hw.kernel_cache.path.name)  # a fingerprint of the kernels and of what compiles them
+        16
+        """
         from hardwood_jit.jit import kernel_cache
 
         return kernel_cache.path()
 
     def info(self) -> dict[str, Any]:
-        """Kernels and bytes on disk; how many this process loaded and compiled."""
+        """Kernels and bytes on disk; how many this process loaded and compiled.
+
+        >>> hw.kernel_cache.info()["path"] == str(hw.kernel_cache.path)
+        True
+        """
         from hardwood_jit.kernels.compiled import FOLDER
 
         files = list(self.path.glob("*.nbc")) if self.path.is_dir() else []
@@ -74,7 +87,12 @@ class KernelCache:
         }
 
     def clear(self) -> None:
-        """Remove all kernels from disk; loaded ones keep working."""
+        """Remove all kernels from disk; loaded ones keep working.
+
+        >>> hw.kernel_cache.clear()
+        >>> hw.kernel_cache.info()["kernels"]
+        0
+        """
         from hardwood_jit.jit import kernel_cache
 
         kernel_cache.clear()

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Little-endian loads and stores, bit counts, varints and bit unpacking.
 
 Loads, stores and copies are unaligned and unchecked: the caller has compared position and length before. With JIT
@@ -11,7 +12,7 @@ from numba.core import cgutils
 from numba.core.config import DISABLE_JIT
 from numba.extending import intrinsic
 
-from .compiled import kernel
+from .compiled import block
 from .status import BAD_HEADER, TRUNCATED
 
 _BYTE = ir.IntType(8)
@@ -144,7 +145,7 @@ else:
     trailing_zeros = _trailing_zeros  # of a uint64; 64 for zero
 
 
-@kernel
+@block
 def read_varint(src, pos, end):
     """Unsigned LEB128 of at most 32 bits (RLE headers, byte counts): (value, next position), or position < 0."""
     value = np.int64(0)
@@ -163,7 +164,7 @@ def read_varint(src, pos, end):
     return np.int64(0), np.int64(BAD_HEADER)
 
 
-@kernel
+@block
 def read_varint64(src, pos, end):
     """Unsigned LEB128 of at most 64 bits, as its int64 bit pattern: (value, next position), or position < 0."""
     value = np.uint64(0)
@@ -183,14 +184,14 @@ def read_varint64(src, pos, end):
     return np.int64(0), np.int64(BAD_HEADER)
 
 
-@kernel
+@block
 def zigzag(value):
     """Signed number of a zigzag-coded bit pattern (int64 in, int64 out)."""
     word = np.uint64(value)
     return np.int64(word >> np.uint64(1)) ^ -np.int64(word & np.uint64(1))
 
 
-@kernel
+@block
 def unpack_bits(src, pos, bit_width, first, out, at, count):
     """Write `count` values of `bit_width` (1..32) bits into `out[at:]` (int32), the first being number `first`.
 

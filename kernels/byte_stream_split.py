@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """BYTE_STREAM_SPLIT (Encodings.md, BYTE_STREAM_SPLIT = 9): one stream per byte of the value -> values.
 
 Byte k of value i is at k * STREAM_COUNT + i.
@@ -5,7 +6,7 @@ Byte k of value i is at k * STREAM_COUNT + i.
 
 import numpy as np
 
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
 from .spread import spread_values, spread_wide
 from .status import OK, TRUNCATED
@@ -14,7 +15,7 @@ from .status import OK, TRUNCATED
 BLOCK = 1024
 
 
-@kernel
+@block
 def merge_streams(src, pos, stride, out, at, count):
     """Build `out[at : at + count]` (uint32 or uint64) from byte streams `stride` bytes apart, the first at `pos`."""
     width = np.int64(out.itemsize)

@@ -1,18 +1,28 @@
-"""The decorator of this folder, its disk cache, and the way a page-table kernel reports failure.
+# mypy: ignore-errors
+"""The decorators of this folder, their disk cache, and the way a page-table kernel reports failure.
 
-Every function decorated with `kernel` is compiled on first use and kept on disk, building blocks included, once
+A `kernel` is what Python calls, a `block` a part of kernels. Both are compiled on first use and kept on disk once
 `hardwood_jit.jit.kernel_cache` has named a folder. One file per function, signature and CPU: processes that build the
 same kernel at once write the same file, and the last one wins without harm.
+
+Most of the time to the first batch is Numba compiling, so it is spared what plain loops over arrays do not need: passes
+over its own representation, reference counts, wrappers for callers that do not exist, the same question twice, and
+machine code of blocks, of which each kernel has its own copy anyway. All of it together halves the time.
 """
 
+import ctypes
 import hashlib
 import os
 import pickle
 import tempfile
 
-from numba import njit
+from numba import _dynfunc, njit, types
 from numba.core import config, serialize
-from numba.core.compiler import CompileResult
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, CompileResult
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
+from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
 
 class CacheFolder:
@@ -33,8 +43,9 @@ class DiskCache:
 
     cache_path = property(lambda self: FOLDER.path)
 
-    def __init__(self, function):
+    def __init__(self, function, is_block):
         self._function = function
+        self._is_block = is_block
 
     def enable(self):
         """Part of the interface that dispatchers expect; the folder decides."""
@@ -52,7 +63,8 @@ class DiskCache:
             try:
                 with open(self._file(signature, target_context.codegen().magic_tuple()), "rb") as file:
                     payload = pickle.loads(file.read())
-                result = CompileResult._rebuild(target_context, *payload)
+                context = _without_executable(target_context.subtarget()) if self._is_block else target_context
+                result = CompileResult._rebuild(context, *payload)
             except FileNotFoundError:
                 pass
             except (OSError, EOFError, ValueError, TypeError, AttributeError, ImportError, pickle.UnpicklingError):
@@ -79,16 +91,107 @@ class DiskCache:
             FOLDER.path = None  # read-only or full disk: this process goes on from memory
 
 
+class RememberedTypes:
+    """Numba's typing context, asked once what an operator makes of some number types instead of at every use of it."""
+
+    _answers = {}
+
+    def __init__(self, context):
+        self._context = context
+
+    def __getattr__(self, name):
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function, args, kws):
+        if kws or not isinstance(function, (types.Function, types.NumberClass)):
+            return self._context.resolve_function_type(function, args, kws)
+        # As Numba does, without the values of constants first: `x & 15` and `x & 31` are one question.
+        plain = tuple([types.unliteral(arg) for arg in args])
+        answer = self._answers.get((function, plain))
+        if answer is None:
+            if not all(isinstance(arg, (types.Number, types.Boolean)) for arg in plain):
+                return self._context.resolve_function_type(function, args, kws)
+            answer = self._context.resolve_function_type(function, plain, kws)
+            self._answers[function, plain] = answer
+        return answer
+
+
+class KernelCompiler(CompilerBase):
+    """Those of Numba's passes that plain loops over arrays need."""
+
+    def define_pipelines(self):
+        self.state.typingctx = RememberedTypes(self.state.typingctx)
+        manager = PassManager("kernel")
+        for step in (
+            TranslateByteCode,
+            FixupArgs,
+            IRProcessing,
+            ReconstructSSA,
+            NopythonTypeInference,
+            PreLowerStripPhis,
+            NativeLowering,
+            NoPythonBackend,
+        ):
+            manager.add_pass(step, step.__name__)
+        manager.finalize()
+        return [manager]
+
+
+class BlockLibrary(JITCodeLibrary):
+    """LLVM code to link into callers, which optimise it there; not optimised and not assembled by itself."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def serialize_using_object_code(self):
+        return self.serialize_using_bitcode()
+
+
+def _without_executable(context):
+    """The target context, changed so that what it compiles cannot be called from Python: that is a TypeError."""
+    refuse = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
+
+    def get_executable(library, fndesc, env):
+        return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "a block", refuse, env, (library,))
+
+    context.get_executable = get_executable
+    return context
+
+
+class BlockCompiler(KernelCompiler):
+    """As KernelCompiler, into a BlockLibrary."""
+
+    def define_pipelines(self):
+        context = _without_executable(self.state.targetctx)
+        self.state.library = BlockLibrary(context.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
+# Without the GIL; the numpy error model has no hidden division checks that raise; kernels own no memory to count.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+
+
 def kernel(function):
-    """Compile lazily, without the GIL, and keep the machine code in the cache folder."""
-    # numpy error model: no hidden division checks that raise.
-    dispatcher = njit(nogil=True, error_model="numpy")(function)
+    """A function that Python calls, and other kernels may call."""
+    dispatcher = njit(**_OPTIONS, pipeline_class=KernelCompiler)(function)
     if not config.DISABLE_JIT:
-        dispatcher._cache = DiskCache(function)
+        dispatcher._cache = DiskCache(function, False)
     return dispatcher
 
 
-@kernel
+def block(function):
+    """A function that only kernels and other blocks call."""
+    dispatcher = njit(**_OPTIONS, pipeline_class=BlockCompiler, no_cpython_wrapper=True)(function)
+    if not config.DISABLE_JIT:
+        dispatcher._cache = DiskCache(function, True)
+    return dispatcher
+
+
+@block
 def fail(code, page):
     """One negative number from a status code and the row of the page table it belongs to (see status.py)."""
     return code - page * 64

@@ -1,13 +1,14 @@
+# mypy: ignore-errors
 """Decimals in any physical form -> two's complement of 128 or 256 bits, as rows of 64-bit words, low word first."""
 
 import numpy as np
 
 from .bits import load_u64
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .status import CORRUPT, OK
 
 
-@kernel
+@block
 def swap_bytes(word):
     """The uint64 with its bytes in reverse order (LLVM turns this into one instruction)."""
     word = ((word >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)) | (
@@ -19,7 +20,7 @@ def swap_bytes(word):
     return (word >> np.uint64(32)) | (word << np.uint64(32))
 
 
-@kernel
+@block
 def widen_one(raw, pos, length, words, out, i):
     """The big-endian two's complement number raw[pos : pos + length] into `out[i]`; at most 8 * words bytes, 0 gives 0.
 

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """DELTA_BINARY_PACKED (Encodings.md, DELTA_BINARY_PACKED = 5): packed differences -> integers.
 
 Header: values per block, miniblocks per block, value count, first value. A block: smallest delta, one bit width per
@@ -7,7 +8,7 @@ miniblock, the miniblocks. All sums wrap modulo 2**64; storing the low half give
 import numpy as np
 
 from .bits import load_u64, read_varint, read_varint64, zigzag
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
 from .spread import spread_values
 from .status import BAD_BIT_WIDTH, BAD_COUNT, CORRUPT, OK, TRUNCATED
@@ -16,7 +17,7 @@ from .status import BAD_BIT_WIDTH, BAD_COUNT, CORRUPT, OK, TRUNCATED
 ONE_LOAD = 57
 
 
-@kernel
+@block
 def load_delta(src, pos, bit, mask):
     """The masked bits from `bit` on, counted from byte `pos`, for widths above ONE_LOAD: nine bytes are read."""
     at = pos + (bit >> 3)
@@ -26,7 +27,7 @@ def load_delta(src, pos, bit, mask):
     return ((load_u64(src, at) >> shift) | high) & mask
 
 
-@kernel
+@block
 def sum_deltas(src, pos, width, count, minimum):
     """Sum (uint64, wrapping) of the first `count` deltas of a miniblock: what skipped values add up to."""
     total = minimum * np.uint64(count)
@@ -43,7 +44,7 @@ def sum_deltas(src, pos, width, count, minimum):
     return total
 
 
-@kernel
+@block
 def store_values(src, pos, width, first, stop, minimum, value, out, at):
     """Add the deltas `first` .. `stop` of a miniblock to `value`, store each sum in `out[at:]`; return the last."""
     # Unsigned indexes: a signed one would be tested for "counted from the end" at every store.

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """DELTA_LENGTH_BYTE_ARRAY (6) and DELTA_BYTE_ARRAY (7) of Encodings.md: byte arrays -> offsets and data.
 
 Both start with lengths in DELTA_BINARY_PACKED. Output is one contiguous Arrow binary column: the caller sets
@@ -7,7 +8,7 @@ Both start with lengths in DELTA_BINARY_PACKED. Output is one contiguous Arrow b
 import numpy as np
 
 from .bits import copy_16, copy_bytes
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .delta import decode_stream
 from .slices import OUT_START, SKIP, SLACK, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
 from .spread import spread_offsets
@@ -17,7 +18,7 @@ _LARGEST_INT32 = (1 << 31) - 1
 _TOTAL_LIMIT = 1 << 60  # more than any buffer holds, and far enough from int64's end to add one more value
 
 
-@kernel
+@block
 def room_for_bytes(offsets, data):
     """How many bytes fit `data` before its spare end, and fit the offsets' type."""
     room = np.int64(data.shape[0]) - SLACK
@@ -26,7 +27,7 @@ def room_for_bytes(offsets, data):
     return room
 
 
-@kernel
+@block
 def copy_short(out, at, src, pos, count):
     """Copy `count` bytes, in pieces of 16 when short: both sides need SLACK spare bytes.
 

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Dictionary indexes (Encodings.md, RLE_DICTIONARY = 8, PLAIN_DICTIONARY = 2) -> the values they name.
 
 A page's stream is one byte with the bit width, then the RLE / bit-packed hybrid. Every index is compared, unsigned,
@@ -8,14 +9,14 @@ the first-level cache between unpacking and lookup.
 import numpy as np
 
 from .bits import copy_16, copy_bytes, load_u32, load_u64, read_varint
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .plain import copy_value, room_for_bytes
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, TAKE
 from .spread import clear_values, spread_offsets, spread_pairs, spread_values, spread_wide
 from .status import BAD_BIT_WIDTH, BAD_INDEX, CORRUPT, OK, OUTPUT_FULL, TRUNCATED
 
 
-@kernel
+@block
 def read_bit_width(src, pos, end, entry_count):
     """The bit width at the head of a stream, checked to be 0..32, or a status; an empty dictionary names no value."""
     if pos >= end:
@@ -27,7 +28,7 @@ def read_bit_width(src, pos, end, entry_count):
     return np.int64(src[pos])
 
 
-@kernel
+@block
 def next_run(src, pos, end, bit_width, wanted):
     """The run at `pos`, cut to `wanted` values: (is packed, values, packed position or repeated value, next position).
 
@@ -58,7 +59,7 @@ def next_run(src, pos, end, bit_width, wanted):
     return np.int64(0), min(header >> 1, np.int64(wanted)), value, np.int64(pos + size)
 
 
-@kernel
+@block
 def unpack_checked(src, pos, bit_width, first, count, entry_count, out, at):
     """Unpack `count` indexes, from number `first` on, into `out[at:]` (int32): are all below `entry_count`?
 
@@ -102,7 +103,7 @@ def unpack_checked(src, pos, bit_width, first, count, entry_count, out, at):
     return highest < np.uint64(entry_count)
 
 
-@kernel
+@block
 def look_up(src, pos, bit_width, first, count, dictionary, out, at):
     """Write the values that `count` packed indexes name, from number `first` on, to `out[at:]`: were all in range?
 
@@ -280,7 +281,7 @@ def read_wide(src, slices, validity, dictionary, entry_count, width, indexes, ou
     return np.int64(OK)
 
 
-@kernel
+@block
 def read_page_indexes(src, pos, end, skip, count, entry_count, out, at):
     """Write `count` indexes of one page, after `skip` others, into `out[at:]` (int32); return OK or a status."""
     if count <= 0:

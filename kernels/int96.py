@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """INT96 timestamps (nanoseconds of the day, Julian day) -> int64 counts since 1970-01-01.
 
 Exact: what does not fit int64 is refused, never wrapped. The nanoseconds are signed and may exceed a day.
@@ -6,7 +7,7 @@ Exact: what does not fit int64 is refused, never wrapped. The nanoseconds are si
 import numpy as np
 
 from .bits import load_u32, load_u64
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .status import CORRUPT, OK
 
 _EPOCH_DAY = 2440588  # Julian day of 1970-01-01
@@ -14,7 +15,7 @@ _DAY_NANOS = 86_400_000_000_000
 _LARGEST = (1 << 63) - 1
 
 
-@kernel
+@block
 def convert_instants(raw, count, validity, nanos_per_unit, out):
     """Units since the epoch, rounded down; `nanos_per_unit` divides a day."""
     units_per_day = np.int64(_DAY_NANOS) // nanos_per_unit

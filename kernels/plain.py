@@ -1,9 +1,10 @@
+# mypy: ignore-errors
 """PLAIN (Encodings.md, PLAIN = 0): stored values -> output slots; also the values of dictionary pages."""
 
 import numpy as np
 
 from .bits import copy_16, copy_bytes, load_u16, load_u32, store_u64
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .slices import OUT_START, SKIP, SLACK, SLOTS, SRC_END, SRC_START, TAKE
 from .spread import spread_offsets, spread_values, spread_wide
 from .status import BAD_LENGTH, OK, OUTPUT_FULL, TRUNCATED
@@ -72,7 +73,7 @@ def read_booleans(src, slices, validity, out):
     return np.int64(OK)
 
 
-@kernel
+@block
 def room_for_bytes(offsets, data):
     """How many bytes may be written to `data`: what its size and the type of its offsets allow."""
     room = np.int64(data.shape[0]) - SLACK
@@ -81,7 +82,7 @@ def room_for_bytes(offsets, data):
     return room
 
 
-@kernel
+@block
 def copy_value(out, out_pos, src, src_pos, length):
     """Copy a byte array of which most are short; reads and writes up to SLACK bytes more than `length`.
 

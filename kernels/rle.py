@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """RLE / bit-packed hybrid (Encodings.md, RLE = 3): levels, dictionary indexes, booleans; and legacy BIT_PACKED levels.
 
 A run header is a varint: odd means groups of eight packed values, even one value repeated. All readers walk runs and
@@ -7,13 +8,13 @@ stop at the number of values asked for; they fail rather than read past `end`.
 import numpy as np
 
 from .bits import load_u64, popcount, read_varint, unpack_bits
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, TAKE
 from .spread import spread_values
 from .status import BAD_BIT_WIDTH, BAD_LEVEL, CORRUPT, OK, TRUNCATED
 
 
-@kernel
+@block
 def load_repeated(src, pos, width):
     """The value of a repeated run: `width` (0..4) little-endian bytes."""
     value = np.int64(0)
@@ -22,7 +23,7 @@ def load_repeated(src, pos, width):
     return value
 
 
-@kernel
+@block
 def read_indexes(src, pos, end, bit_width, skip, count, out, at):
     """Skip `skip` values, write the next `count` into `out[at:]` (int32); return the next position or a status.
 
@@ -64,7 +65,7 @@ def read_indexes(src, pos, end, bit_width, skip, count, out, at):
     return np.int64(pos)
 
 
-@kernel
+@block
 def read_hybrid_levels(src, pos, end, maximum, count, out, at):
     """Write `count` levels into `out[at:]` (uint8), each at most `maximum` (1..255); next position or a status."""
     bit_width = 0
@@ -117,7 +118,7 @@ def read_hybrid_levels(src, pos, end, maximum, count, out, at):
     return np.int64(pos)
 
 
-@kernel
+@block
 def read_packed_levels(src, pos, end, maximum, count, out, at):
     """Legacy BIT_PACKED levels: most significant bit first, no run headers; next position or a status."""
     bit_width = 0
@@ -137,7 +138,7 @@ def read_packed_levels(src, pos, end, maximum, count, out, at):
     return np.int64(pos + ((count * bit_width + 7) >> 3))
 
 
-@kernel
+@block
 def count_hybrid_values(src, pos, end, bit_width, enough):
     """How many values (up to `enough`) the runs in src[pos:end] can deliver, without decoding them."""
     seen = np.int64(0)
@@ -158,7 +159,7 @@ def count_hybrid_values(src, pos, end, bit_width, enough):
     return min(seen, enough)
 
 
-@kernel
+@block
 def count_bits(src, pos, first, count):
     """Set bits among `count` bits of src starting `first` bits after byte `pos`; 8 bytes after them are readable."""
     total = np.int64(0)
@@ -175,7 +176,7 @@ def count_bits(src, pos, first, count):
     return total
 
 
-@kernel
+@block
 def put_bits(words, at, value, count):
     """OR the low `count` (1..64) bits of `value` into `words` from bit `at` on; higher bits of `value` are 0."""
     shift = at & 63
@@ -184,7 +185,7 @@ def put_bits(words, at, value, count):
         words[(at >> 6) + 1] |= value >> np.uint64(64 - shift)
 
 
-@kernel
+@block
 def copy_bits(src, pos, first, count, words, at):
     """Copy `count` bits from `src` into zeroed `words` from bit `at` on; return how many are set."""
     total = np.int64(0)
@@ -202,7 +203,7 @@ def copy_bits(src, pos, first, count, words, at):
     return total
 
 
-@kernel
+@block
 def fill_bits(words, at, count):
     """Set `count` bits of `words` from bit `at` on."""
     done = np.int64(0)
@@ -213,7 +214,7 @@ def fill_bits(words, at, count):
         done += step
 
 
-@kernel
+@block
 def read_present_bits(src, pos, end, skip, take, total, words, at, counts):
     """Definition levels of maximum 1 as bits: levels skip .. skip + take go to zeroed `words` from bit `at` on.
 

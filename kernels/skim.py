@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Walk compact Thrift: page headers and the footer -> int64 tables (columns in `tables.py`).
 
 Every walker checks each length against `end`. TRUNCATED means that the bytes ran out, BAD_HEADER that no continuation

@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Dense values -> values at their slots, in place: null slots open up between the present ones.
 
 A level kernel knows which slots are present (validity bit set); a value kernel writes the present values densely at the
@@ -9,10 +10,10 @@ Nothing is checked but that a wrong bit count cannot lead outside the slots.
 import numpy as np
 
 from .bits import copy_bytes, popcount, trailing_zeros
-from .compiled import kernel
+from .compiled import block, kernel
 
 
-@kernel
+@block
 def bits_between(validity, start, stop):
     """Validity bits of the slots start .. stop, which lie in one word, the first as the lowest bit."""
     bits = validity[start >> 6] >> np.uint64(start & 63)
@@ -149,7 +150,7 @@ def clear_pairs(out, start, slots, validity):
         stop = first
 
 
-@kernel
+@block
 def bits_of_ones(count):
     """A word with its lowest `count` (1..64) bits set."""
     return np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - count)

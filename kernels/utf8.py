@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Byte arrays -> a verdict: is every value UTF-8 by itself (RFC 3629: shortest forms, no surrogates, up to U+10FFFF)?
 
 Most text is ASCII, and then one pass of OR over 64-bit words decides. Other text is walked once, across the borders of
@@ -7,7 +8,8 @@ values; only when that finds something wrong does a slow loop look for the value
 import numpy as np
 
 from .bits import load_u32, load_u64
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
+from .slices import SRC_END, SRC_START
 from .status import BAD_LENGTH, BAD_UTF8, OK
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
@@ -15,7 +17,7 @@ _BLOCK = 1024  # bytes that are looked at together in search of something beyond
 _INLINE = 12  # bytes of a value that fit into a view
 
 
-@kernel
+@block
 def character_size(word, available):
     """Bytes of the character at the low end of `word` (four bytes, uint64), or 0 when it is malformed or cut."""
     first = np.int64(word & np.uint64(0xFF))
@@ -40,7 +42,7 @@ def character_size(word, available):
     return np.int64(4)
 
 
-@kernel
+@block
 def four_bytes(data, pos, end):
     """data[pos : pos + 4] as one number, zeros for what lies at or after `end`."""
     if end - pos >= 4:
@@ -51,7 +53,7 @@ def four_bytes(data, pos, end):
     return word
 
 
-@kernel
+@block
 def is_utf8(data, pos, end):
     """Whether data[pos:end] is UTF-8."""
     while pos < end:
@@ -102,7 +104,7 @@ def check_utf8(offsets, count, data):
     return np.int64(OK)
 
 
-@kernel
+@block
 def is_utf8_inline(low, high, length):
     """Whether the first `length` (up to 12) bytes of two words, 8 bytes and 4, are UTF-8."""
     if ((low | high) & _HIGH_BITS) == np.uint64(0):
@@ -137,3 +139,24 @@ def check_utf8_views(views, count, buffer_index, buffer):
             if not is_utf8(buffer, pos, pos + length):
                 return fail(BAD_UTF8, i)
     return np.int64(OK)
+
+
+@kernel
+def pages_are_ascii(src, slices):
+    """Whether the PLAIN byte arrays of all pages, and their lengths, have no byte above 127: then all is UTF-8.
+
+    Lengths below 128 are ASCII bytes too, so a page of short ASCII values is known to be text without a look at each.
+    """
+    for row in range(slices.shape[0]):
+        pos = slices[row, SRC_START]
+        end = slices[row, SRC_END]
+        high = np.uint64(0)
+        while end - pos >= 32:
+            high |= load_u64(src, pos) | load_u64(src, pos + 8) | load_u64(src, pos + 16) | load_u64(src, pos + 24)
+            pos += 32
+        while pos < end:
+            high |= np.uint64(src[pos])
+            pos += 1
+        if high & _HIGH_BITS:
+            return False
+    return True

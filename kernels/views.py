@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """Byte arrays -> Arrow string views: 16 bytes that hold a short value, or say where a long one lies.
 
 A view is two little-endian words. The low half of the first is the length. Up to 12 bytes follow in the view itself,
@@ -7,7 +8,7 @@ padded with zeros; of longer values the first 4 bytes, then the buffer's number 
 import numpy as np
 
 from .bits import load_u32, load_u64
-from .compiled import fail, kernel
+from .compiled import block, fail, kernel
 from .slices import OUT_START, SKIP, SLACK, SLOTS, SRC_END, SRC_START, TAKE
 from .spread import clear_pairs, spread_pairs
 from .status import BAD_LENGTH, OK, OUTPUT_FULL, TRUNCATED
@@ -16,7 +17,7 @@ _INLINE = 12  # bytes of a value that fit into the view
 _INT32_MAX = 2**31 - 1
 
 
-@kernel
+@block
 def write_view(data, pos, length, buffer_index, out, slot):
     """One view of data[pos : pos + length]; 12 bytes from `pos` must be readable, pos and length below 2**31."""
     # No branches: lengths vary from value to value, and a mispredicted one costs more than all of this.

@@ -40,6 +40,7 @@ def check(data: bytes, rows: bool = True, batch_sizes: tuple[int | None, ...] = 
             assert difference is None, f"{'.'.join(leaf.path)}, batches of {size}: {difference}"
     table = hw.scan(data).to_arrow()
     table.validate(full=True)
+    hw.scan(data).to_arrow(strings="view").validate(full=True)
     assert table.num_rows == oracle.num_rows == hw.scan(data).count() == hw.open(data).num_rows
     if rows:
         difference = naive.first_difference([dict(row) for row in hw.scan(data).rows()], oracle.logical_records())

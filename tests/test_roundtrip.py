@@ -227,6 +227,10 @@ def check(data: bytes, batch_size: int | None, threads: int) -> None:
     assert ours.schema.equals(theirs.schema, check_metadata=False), f"{ours.schema}\nis not\n{theirs.schema}"
     difference = naive.first_difference(ours.to_pylist(), theirs.to_pylist())
     assert difference is None, difference
+    views = scan.to_arrow(strings="view")
+    views.validate(full=True)
+    difference = naive.first_difference(views.to_pylist(), theirs.to_pylist())
+    assert difference is None, f"as views: {difference}"
     oracle = naive.decode(data)
     found: list[list[Any]] = [[] for _ in oracle.leaves]
     for batch in scan.batches():

@@ -8,6 +8,7 @@ Where Arrow has no room: a MAP whose keys are optional in the schema is read as 
 `CorruptFileError`: the specification requires keys, `rows()` shows them); a map without values is a list of its keys;
 of a map with only keys or only values selected a list of structs remains.
 """
+# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

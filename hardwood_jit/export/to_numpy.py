@@ -170,5 +170,6 @@ def _joined(arrays: list[NDArray[Any]], leaf: Leaf) -> NDArray[Any]:
     if len(arrays) == 1:
         return arrays[0]
     if any(isinstance(array, np.ma.MaskedArray) for array in arrays):
-        return np.ma.concatenate(arrays)  # type: ignore[no-any-return, no-untyped-call]
+        joined: NDArray[Any] = np.ma.concatenate(arrays)  # type: ignore[no-untyped-call]  # numpy has no types here
+        return joined
     return np.concatenate(arrays)

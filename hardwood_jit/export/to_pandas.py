@@ -18,4 +18,5 @@ def to_pandas(table: Any) -> pd.DataFrame:
     """The table as a DataFrame."""
     if find_spec("pandas") is None:
         raise missing("pandas", "pandas", "to_pandas()")
-    return table.to_pandas()  # type: ignore[no-any-return]
+    frame: pd.DataFrame = table.to_pandas()
+    return frame

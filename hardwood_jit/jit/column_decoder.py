@@ -94,12 +94,12 @@ class ColumnDecoder:
     # Holding the pages of a window
 
     def cover(self, start: int, stop: int) -> int:
-        """Hold the pages of the rows start .. stop, or of fewer rows (at least one) where memory says so: the new stop."""
+        """Hold the pages of the rows start .. stop, or of fewer (at least one) where memory says so: the new stop."""
         reader = self.reader
         page = self._find_page(start)
         self._drop_before(page)
         if self._arena_in_use:
-            reader.replace_arena(Arena())
+            reader.replace_arena(Arena(lasting=True))
             self._arena_in_use = False
         if self._keeps_levels:
             return self._cover_levels(page, start, stop)
@@ -117,9 +117,7 @@ class ColumnDecoder:
                 break
         if reader.plan is not None:
             self._check_gaps(page, last)
-        loaded = reader.first_held + len(reader.spans)
-        for number in range(max(page, loaded), last):
-            reader.load(number)
+        reader.load_through(last)
         return stop
 
     def _find_page(self, start: int) -> int:
@@ -596,7 +594,8 @@ class ColumnDecoder:
 
     def _decode_contiguous(
         self, column: Column, slices: Table, words: Words, groups: list[tuple[Encoding, int, int]]
-    ) -> None:
+    ) -> Bytes:
+        """Fill the column's offsets and data; returns the data's whole buffer, spare bytes included."""
         src = self.reader.arena
         slots = column.value_count
         # First how many bytes there will be at most, then one allocation, then one call per group.
@@ -663,6 +662,7 @@ class ColumnDecoder:
             self._done(total, low)
         column.offsets = offsets
         column.data = data[: int(offsets[slots])]
+        return data
 
     def _decode_codes(self, column: Column, slices: Table, words: Words) -> None:
         entries = self._bytes_dictionary()
@@ -700,7 +700,8 @@ class ColumnDecoder:
                 assert entries.offsets is not None
                 if entries.pairs is None:
                     entries.pairs = np.empty((entries.count, 2), np.uint64)
-                    load("views.make_views", o="int32")(entries.offsets, entries.values, entries.count, 1, entries.pairs)
+                    make_views = load("views.make_views", o="int32")
+                    make_views(entries.offsets, entries.values, entries.count, 1, entries.pairs)
                 buffers[1] = entries.values
                 status = load("dictionary.read_pairs")(src, part, words, entries.pairs, self._scratch.indexes, views)
                 self._done(status, low)
@@ -712,7 +713,7 @@ class ColumnDecoder:
                 self._done(load("views.read_plain_views")(src, part, words, 0, views), low)
                 buffers[0] = src
                 self._arena_in_use = True
-                if self.wanted.text:
+                if self.wanted.text and not load("utf8.pages_are_ascii")(src, part):
                     self._text(load("utf8.check_utf8_views")(views[a:b], b - a, 0, src))
             else:
                 local = part.copy()
@@ -721,13 +722,14 @@ class ColumnDecoder:
                 piece = Column(self.leaf, b - a, b - a, NO_NULLS)
                 bits = Validity(words, slots).to_numpy(slots)[a:b] if words.size else None
                 piece_words = NO_WORDS if bits is None else _pack(bits)
-                self._decode_contiguous(piece, local, piece_words, [(encoding, 0, high - low)])
-                assert piece.offsets is not None and piece.data is not None
+                data = self._decode_contiguous(piece, local, piece_words, [(encoding, 0, high - low)])
+                assert piece.offsets is not None
                 o = piece.offsets.dtype.name
                 if self.wanted.text:
-                    self._text(load("utf8.check_utf8", o=o)(piece.offsets, b - a, piece.data))
-                load("views.make_views", o=o)(piece.offsets, piece.data, b - a, len(buffers), views[a:b])
-                buffers.append(piece.data)
+                    self._text(load("utf8.check_utf8", o=o)(piece.offsets, b - a, data))
+                status = load("views.make_views", o=o)(piece.offsets, data, b - a, len(buffers), views[a:b])
+                self._done(status, low)
+                buffers.append(data)
         column.form, column.values, column.buffers = "views", views, buffers
 
     # Dictionaries

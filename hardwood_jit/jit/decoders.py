@@ -77,7 +77,7 @@ DICTIONARY_ENCODINGS = frozenset({PLAIN_DICTIONARY, RLE_DICTIONARY})
 _PAGES = "uint8[::1], int64[:,::1]"
 _HEAD = f"{_PAGES}, uint64[::1]"
 
-# Signatures by kernel; {t} is the width of values ("uint8", "uint32", "uint64"), {o} that of offsets ("int32", "int64").
+# Signatures by kernel; {t} is the type of values ("uint8", "uint32", "uint64"), {o} of offsets ("int32", "int64").
 SIGNATURES: dict[str, str] = {
     "levels.slice_required": "int64(int64[:,::1], int64, int64, int64[:,::1])",
     "levels.read_validity": f"int64({_PAGES}, int64, int64, uint64[::1], int64[::1], int64[:,::1])",
@@ -117,5 +117,6 @@ SIGNATURES: dict[str, str] = {
     "views.make_views": "int64({o}[::1], uint8[::1], int64, int64, uint64[:,::1])",
     "utf8.check_utf8": "int64({o}[::1], int64, uint8[::1])",
     "utf8.check_utf8_views": "int64(uint64[:,::1], int64, int64, uint8[::1])",
+    "utf8.pages_are_ascii": f"boolean({_PAGES})",
     "decimal.widen_integers": "int64({t}[::1], int64, uint64[:,::1])",
 }

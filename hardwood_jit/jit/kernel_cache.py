@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numba
 
@@ -25,6 +25,8 @@ from hardwood_jit.kernels import compiled
 from hardwood_jit.options import cache_root
 
 PACKAGE_VERSION = "0.1.0"
+
+_CONFIG: Any = numba.config  # its attributes are made at run time, from the environment
 
 
 @cache
@@ -37,7 +39,7 @@ def fingerprint() -> str:
     for file in sorted(Path(compiled.__file__).parent.glob("*.py")):
         digest.update(file.name.encode())
         digest.update(file.read_bytes())
-    facts = (PACKAGE_VERSION, numba.__version__, sys.version_info[:2], numba.config.BOUNDSCHECK, numba.config.OPT)
+    facts = (PACKAGE_VERSION, numba.__version__, sys.version_info[:2], _CONFIG.BOUNDSCHECK, _CONFIG.OPT)
     digest.update(repr(facts).encode())
     return digest.hexdigest()[:16]
 
@@ -98,6 +100,6 @@ def load(name: str, t: str = "", o: str = "") -> Callable[..., int]:
     module_name, function_name = name.split(".")
     module = importlib.import_module(f"hardwood_jit.kernels.{module_name}")
     function = getattr(module, function_name)
-    if not numba.config.DISABLE_JIT:
+    if not _CONFIG.DISABLE_JIT:
         function.compile(SIGNATURES[name].format(t=t, o=o))
     return cast("Callable[..., int]", function)

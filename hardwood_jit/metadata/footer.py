@@ -143,10 +143,10 @@ class ColumnChunk:
         """The ColumnMetaData, decoded once."""
         if self._decoded is None:
             self._decoded = self._file.decode(structs.ColumnChunk, self._numbers, t.CHUNK_START)
-        found = self._decoded.meta_data
+        found: structs.ColumnMetaData | None = self._decoded.meta_data
         if found is None:
             raise UnsupportedError(f"{self.where}: column is encrypted")
-        return found  # type: ignore[no-any-return]
+        return found
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -71,8 +71,8 @@ class Leaf:
         self.layers = layers
         self.path = node.path
         self.dotted = ".".join(node.path)
-        self.type_length = node.type_length
-        self.logical_type = node.logical_type
+        self.type_length: int | None = node.type_length
+        self.logical_type: LogicalType | None = node.logical_type
         self.unknown_logical_type = node.unknown_logical_type
         self.repetition = node.repetition
         self.max_definition_level = node.max_definition_level
@@ -100,6 +100,10 @@ class SchemaNode:
     is the synthetic level between a list and its element or between a map and its key. `item` is what a LIST or MAP
     group repeats: the element, or the key-value group. A field with `is_bare_repeated` is a required list of itself,
     read as a required node; it may be a list, map or struct besides.
+
+    >>> tags = hw.open(trips).schema["tags"]
+    >>> tags.is_list, tags.list_element.physical_type.name, str(tags.list_element.logical_type)
+    (True, 'BYTE_ARRAY', 'STRING')
     """
 
     __slots__ = (
@@ -215,7 +219,18 @@ class SchemaNode:
 
 
 class Schema:
-    """The columns of a file or of a projection; prints as a Parquet message type."""
+    """The columns of a file or of a projection; prints as a Parquet message type.
+
+    >>> print(hw.scan(trips).select("id", "tags").schema)
+    message schema {
+      optional int64 id;
+      optional group tags (LIST) {
+        repeated group list {
+          optional binary element (STRING);
+        }
+      }
+    }
+    """
 
     def __init__(self, root: SchemaNode, elements: Sequence[structs.SchemaElement], chosen: Any = None) -> None:
         self.root = root

@@ -2,6 +2,7 @@
 
 Text fields are bytes here: `thrift` would decode them strictly, and names and statistics need not be UTF-8.
 """
+# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from hardwood_jit.source import as_kernel_bytes
 I8, I16, I32, I64, BOOL, DOUBLE = TType.BYTE, TType.I16, TType.I32, TType.I64, TType.BOOL, TType.DOUBLE
 
 
-class Struct(TBase):  # type: ignore[misc]
+class Struct(TBase):  # type: ignore[misc]  # `thrift` has no types: its class is Any
     """A decoded struct: one attribute per field, None where the bytes have none."""
 
     thrift_spec: ClassVar[tuple[Any, ...]] = ()
@@ -37,8 +38,6 @@ class Struct(TBase):  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class Of:

@@ -15,6 +15,8 @@ from hardwood_jit.physical import Codec
 Bytes = NDArray[np.uint8]
 Decompressor = Callable[[Bytes, Bytes], int]  # source, room for the result -> bytes written
 
+_CRAMJAM: Any = cramjam  # its stubs ask for Buffer, which an array is to type checkers from Python 3.12 on only
+
 # How many bytes one compressed byte can become at most; None where the format has no useful bound. A header that
 # announces more is refused before anything is allocated for it.
 EXPANSION: dict[Codec, int | None] = {
@@ -36,7 +38,7 @@ def _copy(src: Bytes, out: Bytes) -> int:
 
 
 def _lz4_block(src: Bytes, out: Bytes) -> int:
-    return int(cramjam.lz4.decompress_block_into(src, out, output_len=out.size))
+    return int(_CRAMJAM.lz4.decompress_block_into(src, out, output_len=out.size))
 
 
 def _lz4_hadoop(src: Bytes, out: Bytes) -> int:
@@ -73,10 +75,10 @@ def _big_endian(src: Bytes, pos: int) -> int:
 
 DECOMPRESSORS: dict[Codec, Decompressor] = {
     Codec.UNCOMPRESSED: _copy,
-    Codec.SNAPPY: cramjam.snappy.decompress_raw_into,
-    Codec.GZIP: cramjam.gzip.decompress_into,  # several members one after the other, too
-    Codec.BROTLI: cramjam.brotli.decompress_into,
-    Codec.ZSTD: cramjam.zstd.decompress_into,
+    Codec.SNAPPY: _CRAMJAM.snappy.decompress_raw_into,
+    Codec.GZIP: _CRAMJAM.gzip.decompress_into,  # several members one after the other, too
+    Codec.BROTLI: _CRAMJAM.brotli.decompress_into,
+    Codec.ZSTD: _CRAMJAM.zstd.decompress_into,
     Codec.LZ4_RAW: _lz4_block,
     Codec.LZ4: _lz4_hadoop,
 }

@@ -255,6 +255,17 @@ class PageReader:
 
     # Decompressing pages
 
+    def load_through(self, last: int) -> None:
+        """Decompress the pages after the held ones, up to but not including number `last`."""
+        first = self.first_held + len(self.spans)
+        used_by_all = used = self.spans[-1][1] if self.spans else 0
+        for page in range(first, last):
+            self._check_size(self.headers[page], page)
+            used_by_all = used_by_all + self.headers[page][tables.PAGE_UNCOMPRESSED]
+        self._arena.room(used_by_all, used)
+        for page in range(first, last):
+            self.load(page)
+
     def load(self, page: int) -> None:
         """Decompress data page number `page`, the one after the last held page, behind it in the arena."""
         row = self.headers[page]
@@ -337,17 +348,21 @@ class PageReader:
         self.dictionary_count = row[tables.PAGE_VALUES]
 
     def _check(self, row: list[int], body: Bytes, page: int | None) -> None:
-        size = row[tables.PAGE_UNCOMPRESSED]
+        self._check_size(row, page)
+        if self._checksums and row[tables.PAGE_HAS_CRC]:
+            found = zlib.crc32(body.data)
+            if found != row[tables.PAGE_CRC]:
+                raise CorruptFileError(
+                    f"{self.where(page)}: checksum {found:#010x}, its header says {row[tables.PAGE_CRC]:#010x}"
+                )
+
+    def _check_size(self, row: list[int], page: int | None) -> None:
+        """Before anything is allocated: does the decompressed size stay below the limit, and can the bytes reach it?"""
+        size, stored = row[tables.PAGE_UNCOMPRESSED], row[tables.PAGE_COMPRESSED]
         if size > self.max_page_bytes:
             raise UnsupportedError(
                 f"{self.where(page)}: the page decompresses to {size} bytes, above max_page_bytes="
                 f"{self.max_page_bytes}; open the file with a larger max_page_bytes to read it"
             )
-        if self._expansion is not None and size > body.size * self._expansion + 64:
-            raise CorruptFileError(f"{self.where(page)}: {body.size} bytes cannot decompress to {size} with this codec")
-        if self._checksums and row[tables.PAGE_HAS_CRC]:
-            found = zlib.crc32(body)
-            if found != row[tables.PAGE_CRC] & 0xFFFFFFFF:
-                raise CorruptFileError(
-                    f"{self.where(page)}: checksum {found:#010x}, its header says {row[tables.PAGE_CRC] & 0xFFFFFFFF:#010x}"
-                )
+        if self._expansion is not None and size > stored * self._expansion + 64:
+            raise CorruptFileError(f"{self.where(page)}: {stored} bytes cannot decompress to {size} with this codec")

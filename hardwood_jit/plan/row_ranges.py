@@ -10,6 +10,7 @@ from dataclasses import dataclass
 class RowRanges:
     """Immutable; every method returns a new value.
 
+    >>> from hardwood_jit.plan.row_ranges import RowRanges
     >>> ranges = RowRanges.of([(5, 9), (0, 3), (2, 4)])
     >>> list(ranges), ranges.row_count
     ([(0, 4), (5, 9)], 8)

@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.mutate import KINDS, load_sources, rewrite
+from tests.fuzz.worker import run_case
 from tests.support import naive
 from tests.support.corpus import corpus_root
 
 SEED = 20260101
 CASES = dict.fromkeys(KINDS, 5100) | {"cut": 1000}  # at least 20 000, a quarter of them of each kind
 WORKERS = 2
+FAILURES = 50  # of one worker: enough to see what is wrong
 PATIENCE = 20.0  # seconds for one case
 START = 300.0  # seconds until a worker is ready: every kernel may have to be compiled first
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -32,9 +34,10 @@ class Watch:
         self.sources, self.cases, self.seed = sources, cases, seed
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self.failures: list[str] = []
+        self.starts_in_vain = 0
 
     def run(self) -> None:
-        while not self.cases.empty() and len(self.failures) < 50:
+        while not self.cases.empty() and len(self.failures) < FAILURES and self.starts_in_vain < 2:
             self._one_process()
 
     def _one_process(self) -> None:
@@ -55,7 +58,8 @@ class Watch:
         try:
             if self._next(lines, START) != "ready":
                 raise RuntimeError("worker did not start")
-            while len(self.failures) < 50:
+            self.starts_in_vain = -1
+            while len(self.failures) < FAILURES:
                 try:
                     number, kind = self.cases.get_nowait()
                 except queue.Empty:
@@ -77,6 +81,7 @@ class Watch:
             self.outcomes[kind, "failed"] += 1
             self._fail(said, f"process ended with {process.returncode}: {''.join(errors)[-500:]}", number, kind)
         finally:
+            self.starts_in_vain += 1
             process.kill()
             process.wait()
 
@@ -130,6 +135,16 @@ def test_rewritten_files_hold_the_same_values() -> None:
             after = naive.decode(form.data)
             for index in range(len(before.leaves)):
                 assert naive.same(before.entries(index), after.entries(index)), source.name
+
+
+def test_honest_files_pass_the_checks_of_damaged_ones() -> None:
+    for source in load_sources():
+        if source.plain is None or source.checked is None:
+            continue
+        for form in (source.plain, source.checked, *([source.original] if source.checksums else [])):
+            for number in (0, 7, 20):  # two threads and every terminal; one thread; one thread and every terminal
+                outcome = run_case(form.data, number, False, None)
+                assert outcome in ("ok", "unsupported"), f"{source.name}: {outcome}"
 
 
 def test_twenty_thousand_mutations_neither_crash_nor_hang(tmp_path: Path) -> None:

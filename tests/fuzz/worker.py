@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import pickle
 import resource
@@ -68,7 +69,8 @@ def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
     """What became of a damaged file; raises where SEMANTICS section 6 is broken. `original()` is the honest table."""
     import hardwood_jit as hw
 
-    threads = 2 if number % 8 == 0 else 1
+    turn = number // 5  # the five kinds of damage take turns: every kind sees every way of reading
+    threads = 2 if turn % 8 == 0 else 1
     opened, dataset = attempt(lambda: hw.open(data))
     if opened != "ok":
         return opened
@@ -94,12 +96,14 @@ def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
     if picked == "ok":
         part.validate(full=True)
         assert part.num_rows == min(5, rows - start), f"{part.num_rows} rows after skip({start}).head(5) of {rows}"
-    if number % 10 == 0:
+    if turn % 4 == 0:
         attempt(lambda: dataset.scan().head(20).to_numpy())
-        attempt(lambda: dataset.scan().head(20).to_arrow(strings="view").validate(full=True))
+        attempt(lambda: dataset.scan().batch_size(16).to_arrow(strings="view").validate(full=True))
+        first = [leaf.path for leaf in dataset.schema.leaves[:3]]
+        attempt(lambda: dataset.scan().to_arrow(dictionary=first).validate(full=True))
         tail, last = attempt(lambda: dataset.scan().tail(3).to_arrow())
         assert tail != "ok" or last.num_rows == min(3, rows)
-    return outcome
+    return outcome if outcome != "ok" else picked
 
 
 def tables_equal(one: Any, other: Any) -> bool:
@@ -134,10 +138,10 @@ def serve(sources: str, seed: int) -> None:
     mutator = Mutator(pickle.loads(Path(sources).read_bytes()), seed)
     originals = Originals(mutator)
     # Kernels compile (or load) here, before the watch starts: the parent waits longer for the first answer.
+    # What goes wrong with an honest file is another test's business.
     for source in mutator.sources:
-        attempt(
-            lambda source=source: run_case(source.original.data, 0, False, None) if source.plain is not None else None
-        )
+        with contextlib.suppress(Exception):
+            run_case(source.original.data, 0, False, None)
     print("ready", flush=True)
     for line in sys.stdin:
         number, kind = line.rstrip("\n").split(" ", 1)
