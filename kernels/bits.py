@@ -193,13 +193,44 @@ def zigzag(value):
 
 @block
 def unpack_bits(src, pos, bit_width, first, out, at, count):
-    """Write `count` values of `bit_width` (1..32) bits into `out[at:]` (int32), the first being number `first`.
+    """Write `count` values of `bit_width` (1..32) bits, from number `first` on, to `out[at:]` (int32).
 
+    Returns the highest of them (uint64; 0 when there are none), for whoever has a limit to compare it with.
     `pos` is where value number 0 starts. Loads 8 bytes at a time: 8 bytes after the last value must be readable.
     """
-    mask = (np.uint64(1) << np.uint64(bit_width)) - np.uint64(1)
-    width = np.int64(bit_width)
-    for i in range(count):
-        bit = (first + i) * width
-        word = load_u64(src, pos + (bit >> 3)) >> np.uint64(bit & 7)
-        out[at + i] = np.int32(np.uint32(word & mask))
+    width = np.uint64(bit_width)
+    mask = (np.uint64(1) << width) - np.uint64(1)
+    half = bit_width >> 1
+    odd = np.uint64((bit_width & 1) << 2)  # four values of an odd width end in the middle of a byte
+    highest = np.uint64(0)
+    i = np.int64(0)
+    while i < count:
+        slot = np.uint64(at + i)
+        groups = (count - i) >> 3
+        if bit_width <= 16 and ((first + i) & 7) == 0 and groups > 0:
+            # Eight values take `bit_width` whole bytes; two loads serve them all, and the loop becomes vector code.
+            start = pos + ((first + i) >> 3) * bit_width
+            for g in range(groups):
+                low = load_u64(src, start + g * bit_width)
+                high = load_u64(src, start + g * bit_width + half) >> odd
+                for k in range(4):
+                    value = (low >> (np.uint64(k) * width)) & mask
+                    highest = max(highest, value)
+                    out[slot + np.uint64(k)] = np.int32(np.uint32(value))
+                for k in range(4):
+                    value = (high >> (np.uint64(k) * width)) & mask
+                    highest = max(highest, value)
+                    out[slot + np.uint64(k + 4)] = np.int32(np.uint32(value))
+                slot += np.uint64(8)
+            i += groups * 8
+        else:
+            few = count - i
+            if bit_width <= 16:  # up to where the next group starts
+                few = min(few, 8 - ((first + i) & 7))
+            for k in range(few):
+                bit = (first + i + k) * bit_width
+                value = (load_u64(src, pos + (bit >> 3)) >> np.uint64(bit & 7)) & mask
+                highest = max(highest, value)
+                out[slot + np.uint64(k)] = np.int32(np.uint32(value))
+            i += few
+    return highest

@@ -10,17 +10,19 @@ over its own representation, reference counts, wrappers for callers that do not 
 machine code of blocks, of which each kernel has its own copy anyway. All of it together halves the time.
 """
 
-import ctypes
 import hashlib
 import os
 import pickle
 import tempfile
+from functools import cache
+from pathlib import Path
 
 from numba import _dynfunc, njit, types
 from numba.core import config, serialize
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult
 from numba.core.compiler_machinery import PassManager
+from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
@@ -36,6 +38,17 @@ class CacheFolder:
 
 
 FOLDER = CacheFolder()
+
+
+DIGEST_BYTES = 32
+
+
+def _open_entry(entry):
+    """What was saved, or ValueError: machine code in which one byte is wrong would end the process, not fail."""
+    payload = entry[DIGEST_BYTES:]
+    if hashlib.sha256(payload).digest() != entry[:DIGEST_BYTES]:
+        raise ValueError("damaged entry")
+    return pickle.loads(payload)
 
 
 class DiskCache:
@@ -54,17 +67,15 @@ class DiskCache:
 
     def _file(self, signature, magic):
         name = f"{self._function.__module__}.{self._function.__qualname__}"
-        key = hashlib.sha256(repr((name, str(signature), magic)).encode()).hexdigest()[:24]
-        return os.path.join(FOLDER.path, f"{name.rpartition('kernels.')[2]}-{key}.nbc")
+        key = hashlib.sha256(repr((name, self._is_block, str(signature), magic)).encode()).hexdigest()[:24]
+        return Path(FOLDER.path, f"{name.rpartition('kernels.')[2]}-{key}.nbc")
 
     def load_overload(self, signature, target_context):
         target_context.refresh()
         if FOLDER.path is not None:
             try:
-                with open(self._file(signature, target_context.codegen().magic_tuple()), "rb") as file:
-                    payload = pickle.loads(file.read())
-                context = _without_executable(target_context.subtarget()) if self._is_block else target_context
-                result = CompileResult._rebuild(context, *payload)
+                entry = self._file(signature, target_context.codegen().magic_tuple()).read_bytes()
+                result = CompileResult._rebuild(target_context, *_open_entry(entry))
             except FileNotFoundError:
                 pass
             except (OSError, EOFError, ValueError, TypeError, AttributeError, ImportError, pickle.UnpicklingError):
@@ -81,20 +92,22 @@ class DiskCache:
         if FOLDER.path is None or result.library.has_dynamic_globals:
             return
         payload = serialize.dumps(result._reduce())
+        digest = hashlib.sha256(payload).digest()
         target = self._file(signature, result.codegen.magic_tuple())
         try:
             handle, draft = tempfile.mkstemp(dir=FOLDER.path)
             with os.fdopen(handle, "wb") as file:
-                file.write(payload)
-            os.replace(draft, target)
+                file.write(digest + payload)
+            Path(draft).replace(target)
         except OSError:
             FOLDER.path = None  # read-only or full disk: this process goes on from memory
 
 
+_ANSWERS = {}  # (function, argument types) -> signature
+
+
 class RememberedTypes:
     """Numba's typing context, asked once what an operator makes of some number types instead of at every use of it."""
-
-    _answers = {}
 
     def __init__(self, context):
         self._context = context
@@ -107,12 +120,12 @@ class RememberedTypes:
             return self._context.resolve_function_type(function, args, kws)
         # As Numba does, without the values of constants first: `x & 15` and `x & 31` are one question.
         plain = tuple([types.unliteral(arg) for arg in args])
-        answer = self._answers.get((function, plain))
+        answer = _ANSWERS.get((function, plain))
         if answer is None:
             if not all(isinstance(arg, (types.Number, types.Boolean)) for arg in plain):
                 return self._context.resolve_function_type(function, args, kws)
             answer = self._context.resolve_function_type(function, plain, kws)
-            self._answers[function, plain] = answer
+            _ANSWERS[function, plain] = answer
         return answer
 
 
@@ -151,24 +164,30 @@ class BlockLibrary(JITCodeLibrary):
         return self.serialize_using_bitcode()
 
 
-def _without_executable(context):
-    """The target context, changed so that what it compiles cannot be called from Python: that is a TypeError."""
-    refuse = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
-
-    def get_executable(library, fndesc, env):
-        return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "a block", refuse, env, (library,))
-
-    context.get_executable = get_executable
-    return context
+def _not_executable(library, fndesc, env):
+    """What a block has in place of its entry point for Python: a function object to know it by, without an address."""
+    return _dynfunc.make_function(fndesc.lookup_module(), fndesc.qualname, "a block", 0, env, (library,))
 
 
 class BlockCompiler(KernelCompiler):
     """As KernelCompiler, into a BlockLibrary."""
 
     def define_pipelines(self):
-        context = _without_executable(self.state.targetctx)
+        context = self.state.targetctx  # a copy that belongs to this compilation
+        context.get_executable = _not_executable
         self.state.library = BlockLibrary(context.codegen(), self.state.func_id.func_qualname)
         return super().define_pipelines()
+
+
+class BlockDispatcher(CPUDispatcher):
+    """A block. Called from Python, as tests do, it is compiled once more, as a kernel."""
+
+    def __call__(self, *args):
+        return _as_kernel(self.py_func)(*args)
+
+    def get_call_template(self, args, kws):
+        # A constant is a number like any other: f(x, 0) and f(x, 1) are compiled once.
+        return super().get_call_template(tuple([types.unliteral(arg) for arg in args]), kws)
 
 
 # Without the GIL; the numpy error model has no hidden division checks that raise; kernels own no memory to count.
@@ -183,10 +202,14 @@ def kernel(function):
     return dispatcher
 
 
+_as_kernel = cache(kernel)
+
+
 def block(function):
-    """A function that only kernels and other blocks call."""
+    """A function for kernels and other blocks to call."""
     dispatcher = njit(**_OPTIONS, pipeline_class=BlockCompiler, no_cpython_wrapper=True)(function)
     if not config.DISABLE_JIT:
+        dispatcher.__class__ = BlockDispatcher
         dispatcher._cache = DiskCache(function, True)
     return dispatcher
 

@@ -67,7 +67,7 @@ def store_values(src, pos, width, first, stop, minimum, value, out, at):
     return value
 
 
-@kernel
+@block
 def decode_stream(src, pos, end, expected_count, skip, take, out, at):
     """Write values `skip` .. `skip + take` of the stream into `out[at:]`; return the next position or a status.
 

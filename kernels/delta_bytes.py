@@ -10,28 +10,20 @@ import numpy as np
 from .bits import copy_16, copy_bytes
 from .compiled import block, fail, kernel
 from .delta import decode_stream
+from .plain import room_for_bytes
 from .slices import OUT_START, SKIP, SLACK, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
 from .spread import spread_offsets
 from .status import BAD_LENGTH, OK, OUTPUT_FULL, TRUNCATED
 
-_LARGEST_INT32 = (1 << 31) - 1
 _TOTAL_LIMIT = 1 << 60  # more than any buffer holds, and far enough from int64's end to add one more value
-
-
-@block
-def room_for_bytes(offsets, data):
-    """How many bytes fit `data` before its spare end, and fit the offsets' type."""
-    room = np.int64(data.shape[0]) - SLACK
-    if offsets.itemsize == 4:
-        room = min(room, np.int64(_LARGEST_INT32))
-    return room
 
 
 @block
 def copy_short(out, at, src, pos, count):
     """Copy `count` bytes, in pieces of 16 when short: both sides need SLACK spare bytes.
 
-    The ranges may overlap only where `out` runs over the wanted bytes.
+    Unlike plain.copy_value it may leave the second piece out: most prefixes and suffixes need only one (1.14 times as
+    fast). The ranges may overlap only where `out` runs over the wanted bytes.
     """
     if count <= 32:
         copy_16(out, at, src, pos)

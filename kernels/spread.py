@@ -22,7 +22,7 @@ def bits_between(validity, start, stop):
     return bits
 
 
-@kernel
+@block
 def spread_values(out, start, slots, dense, validity):
     """Move out[start : start + dense] to the set bits of the slots start .. start + slots; `out` has one dimension."""
     size = np.int64(out.itemsize)
@@ -48,7 +48,7 @@ def spread_values(out, start, slots, dense, validity):
         stop = first
 
 
-@kernel
+@block
 def spread_pairs(out, start, slots, dense, validity):
     """As spread_values for values of two words: `out` is uint64[:, 2]."""
     stop = np.int64(start + slots)
@@ -94,7 +94,7 @@ def spread_wide(out, width, start, slots, dense, validity):
         stop = first
 
 
-@kernel
+@block
 def spread_offsets(offsets, start, slots, dense, validity):
     """Spread the ends offsets[start + 1 : start + dense + 1] over `slots` slots; null slots repeat the end before them.
 
@@ -120,7 +120,7 @@ def spread_offsets(offsets, start, slots, dense, validity):
         stop = first
 
 
-@kernel
+@block
 def clear_values(out, start, slots, validity):
     """Set the null slots of a one-dimensional `out` to zero."""
     stop = np.int64(start + slots)

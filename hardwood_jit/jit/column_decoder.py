@@ -7,6 +7,7 @@ that a window may be repeated, shrunk or skipped. A page that reaches into two w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 Bytes = NDArray[np.uint8]
 Table = NDArray[np.int64]
 Words = NDArray[np.uint64]
+
+# What the level kernels need of a page header, in the order of their table.
+_body_columns = itemgetter(
+    tables.PAGE_VALUES,
+    tables.PAGE_DEF_BYTES,
+    tables.PAGE_REP_BYTES,
+    tables.PAGE_DEF_ENCODING,
+    tables.PAGE_REP_ENCODING,
+)
 
 NO_WORDS: Words = np.empty(0, np.uint64)
 NO_BYTES: Bytes = np.empty(0, np.uint8)
@@ -97,10 +107,9 @@ class ColumnDecoder:
         """Hold the pages of the rows start .. stop, or of fewer (at least one) where memory says so: the new stop."""
         reader = self.reader
         page = self._find_page(start)
-        self._drop_before(page)
-        if self._arena_in_use:
-            reader.replace_arena(Arena(lasting=True))
-            self._arena_in_use = False
+        # Views of the last window point into its pages: leave them where they are.
+        self._drop_before(page, Arena(lasting=True) if self._arena_in_use else None)
+        self._arena_in_use = False
         if self._keeps_levels:
             return self._cover_levels(page, start, stop)
         held = 0
@@ -139,9 +148,9 @@ class ColumnDecoder:
             if rows.first_rows[page] != rows.stop_rows[page - 1]:
                 raise CorruptFileError(f"{rows.where(page)}: rows are missing before this page")
 
-    def _drop_before(self, page: int) -> None:
+    def _drop_before(self, page: int, arena: Arena | None = None) -> None:
         gone = min(page - self.reader.first_held, len(self.reader.spans))
-        self.reader.drop_before(page)
+        self.reader.drop_before(page, arena)
         if self._keeps_levels and gone > 0:
             skipped = sum(self._level_counts[:gone])
             kept = sum(self._level_counts[gone:])
@@ -186,7 +195,7 @@ class ColumnDecoder:
     def _load_levels(self, page: int) -> None:
         reader, leaf = self.reader, self.leaf
         count = reader.headers[page][tables.PAGE_VALUES]
-        reader.load(page)
+        reader.load_through(page + 1)
         body = self._bodies(page, page + 1)
         if count > 1 << 20:
             self._check_level_count(body, page, count)
@@ -226,6 +235,9 @@ class ColumnDecoder:
         if stop < 0:
             first = reader.first_rows[page] = reader.stop_rows[page - 1] if page else 0
             stop = reader.stop_rows[page] = first + starts
+            announced = reader.headers[page][tables.PAGE_ROWS]
+            if announced >= 0 and announced != starts:
+                raise CorruptFileError(f"{reader.where(page)}: {starts} records start here, {announced} announced")
             if stop > reader.facts.row_count:
                 raise CorruptFileError(
                     f"{reader.where(page)}: rows up to {stop}, but the row group has {reader.facts.row_count}"
@@ -269,22 +281,10 @@ class ColumnDecoder:
     def _bodies(self, first: int, last: int) -> Table:
         reader = self.reader
         base = reader.first_held
-        rows = []
-        for page in range(first, last):
-            header = reader.headers[page]
-            span = reader.spans[page - base]
-            rows.append(
-                (
-                    span[0],
-                    span[1],
-                    header[tables.PAGE_VALUES],
-                    header[tables.PAGE_DEF_BYTES],
-                    header[tables.PAGE_REP_BYTES],
-                    header[tables.PAGE_DEF_ENCODING],
-                    header[tables.PAGE_REP_ENCODING],
-                    reader.first_rows[page],
-                )
-            )
+        rows = [
+            (*reader.spans[page - base], *_body_columns(reader.headers[page]), reader.first_rows[page])
+            for page in range(first, last)
+        ]
         return np.array(rows, np.int64).reshape(len(rows), BODY_FIELDS)
 
     def _slice_flat(self, bodies: Table, slices: Table, start: int, stop: int) -> Validity:

@@ -5,11 +5,12 @@ Importing this module names the cache folder; all other modules reach compiled c
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import logging
 import os
-import shutil
+import re
 import stat
 import sys
 import warnings
@@ -44,15 +45,21 @@ def fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
+def _check_own(folder: Path) -> None:
+    """Cached kernels are code: nobody else may be able to put any there."""
+    facts = folder.stat()
+    if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o022:
+        raise PermissionError(f"{folder} belongs to, or is writable by, somebody else")
+
+
 def _prepare(folder: Path) -> str | None:
     """Create the folder for this user only; None, after one warning, when it cannot be used safely."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = folder.stat()
-        if facts.st_uid != os.getuid() or stat.S_IMODE(facts.st_mode) & 0o022:
-            raise PermissionError("the folder belongs to, or is writable by, somebody else")
+        _check_own(folder.parent)
+        _check_own(folder)
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError("the folder is not writable")
+            raise PermissionError(f"{folder} is not writable")
     except OSError as error:
         warnings.warn(
             f"hardwood_jit cannot keep compiled kernels in {folder} ({error}); every process compiles them anew. "
@@ -70,8 +77,13 @@ def path() -> Path:
 
 
 def clear() -> None:
-    """Remove the kernels of this and of older versions from disk; loaded ones keep working."""
-    shutil.rmtree(cache_root(), ignore_errors=True)
+    """Remove the kernels of this and of older versions from disk, and nothing else; loaded ones keep working."""
+    for folder in cache_root().glob("*"):
+        if re.fullmatch("[0-9a-f]{16}", folder.name) and folder.is_dir():
+            for file in folder.glob("*.nbc"):
+                file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # not empty: somebody keeps other things there
+                folder.rmdir()
     connect()
 
 

@@ -85,18 +85,20 @@ DECOMPRESSORS: dict[Codec, Decompressor] = {
 NOT_YET: dict[Codec, str] = {Codec.LZO: "no maintained LZO library for Python; rewrite the file with another codec"}
 
 
-def decompressor(codec: int, where: str) -> tuple[Decompressor, int | None]:
+def decompressor(codec: int, where: Callable[[], str]) -> tuple[Decompressor, int | None]:
     """The function for a codec number and its expansion bound, or the error that names it."""
     try:
         known = Codec(codec)
     except ValueError:
-        raise UnsupportedError(f"{where}: codec number {codec} is not one we know") from None
+        raise UnsupportedError(f"{where()}: codec number {codec} is not one we know") from None
     if known in NOT_YET:
-        raise UnsupportedError(f"{where}: codec {known} is not supported: {NOT_YET[known]}")
+        raise UnsupportedError(f"{where()}: codec {known} is not supported: {NOT_YET[known]}")
     return DECOMPRESSORS[known], EXPANSION[known]
 
 
-def inflate(decompress: Decompressor, src: Bytes, out: Bytes, where: Callable[[], str]) -> None:
+def inflate(
+    decompress: Decompressor, src: Bytes, out: Bytes, where: Callable[[int | None], str], page: int | None
+) -> None:
     """Fill `out` exactly from `src`, or say what did not fit."""
     if out.size == 0:
         # Writers store nothing at all, or a frame of nothing: neither is worth a call.
@@ -104,6 +106,6 @@ def inflate(decompress: Decompressor, src: Bytes, out: Bytes, where: Callable[[]
     try:
         written: Any = decompress(src, out)
     except (cramjam.DecompressionError, ValueError, OverflowError) as error:
-        raise CorruptFileError(f"{where()}: {src.size} compressed bytes do not decompress: {error}") from None
+        raise CorruptFileError(f"{where(page)}: {src.size} compressed bytes do not decompress: {error}") from None
     if written != out.size:
-        raise CorruptFileError(f"{where()}: decompresses to {written} bytes, its header says {out.size}")
+        raise CorruptFileError(f"{where(page)}: decompresses to {written} bytes, its header says {out.size}")

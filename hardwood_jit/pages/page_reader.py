@@ -14,8 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardwood_jit.errors import CorruptFileError, UnsupportedError, located, place
-from hardwood_jit.kernels import tables
 from hardwood_jit.kernels.status import NEED_MORE, TABLE_FULL
+from hardwood_jit.kernels.tables import (
+    PAGE_BODY,
+    PAGE_COMPRESSED,
+    PAGE_CRC,
+    PAGE_DEF_BYTES,
+    PAGE_ENCODING,
+    PAGE_FIELDS,
+    PAGE_HAS_CRC,
+    PAGE_IS_COMPRESSED,
+    PAGE_KIND,
+    PAGE_REP_BYTES,
+    PAGE_ROWS,
+    PAGE_UNCOMPRESSED,
+    PAGE_VALUES,
+)
 from hardwood_jit.memory import Arena
 from hardwood_jit.pages.codecs import decompressor, inflate
 from hardwood_jit.physical import Encoding, PageKind
@@ -137,15 +151,14 @@ class PageReader:
         self._arena = arena
         self._checksums = checksums
         self.max_page_bytes = max_page_bytes
-        self._decompress, self._expansion = decompressor(facts.codec, self.where())
+        self._decompress, self._expansion = decompressor(facts.codec, self.where)
         self._piece: Bytes = np.empty(0, np.uint8)
         self._piece_pos = 0
-        self._table = np.empty((8, tables.PAGE_FIELDS), np.int64)
+        self._table = np.empty((8, PAGE_FIELDS), np.int64)
         self._values_left = facts.value_count
         self._extended = False
         self._dictionary: Bytes | None = None
         self.dictionary_count = -1
-        self.dictionary_encoding = -1
         self._ended = facts.value_count == 0 or (plan is not None and not plan.starts)
         # One entry per data page known so far:
         self.headers: list[list[int]] = []
@@ -180,7 +193,7 @@ class PageReader:
                 self._ended = True
             elif status == TABLE_FULL:
                 if len(self._table) < 1024:
-                    self._table = np.empty((len(self._table) * 4, tables.PAGE_FIELDS), np.int64)
+                    self._table = np.empty((len(self._table) * 4, PAGE_FIELDS), np.int64)
             else:
                 self._next_piece(len(self.headers))
         return len(self.headers) > known
@@ -219,35 +232,35 @@ class PageReader:
 
     def _take_rows(self, rows: list[list[int]]) -> None:
         for row in rows:
-            if row[tables.PAGE_KIND] == PageKind.DICTIONARY_PAGE:
+            if row[PAGE_KIND] == PageKind.DICTIONARY_PAGE:
                 if self.headers or self._dictionary is not None:
                     raise CorruptFileError(f"{self.where(len(self.headers))}: a second dictionary page")
                 self._load_dictionary(row)
                 continue
             page = len(self.headers)
-            first = self.stop_rows[-1] if self.stop_rows else 0
+            first = self.stop_rows[-1] if page else 0
             if self.plan is not None:
                 if page >= len(self.plan.starts):
                     raise CorruptFileError(f"{self.where()}: more pages than its offset index lists")
                 first, stop = self.plan.first_rows[page], self.plan.stop_rows[page]
-                header_rows = row[tables.PAGE_VALUES] if self._flat else row[tables.PAGE_ROWS]
+                header_rows = row[PAGE_VALUES] if self._flat else row[PAGE_ROWS]
                 if header_rows >= 0 and header_rows != stop - first:
                     raise CorruptFileError(
                         f"{self.where(page)}: holds {header_rows} rows, its offset index says {stop - first}"
                     )
             elif self._flat:
-                stop = first + row[tables.PAGE_VALUES]
-            elif row[tables.PAGE_ROWS] >= 0:
-                stop = first + row[tables.PAGE_ROWS]
+                stop = first + row[PAGE_VALUES]
+            elif row[PAGE_ROWS] >= 0 and first >= 0:
+                stop = first + row[PAGE_ROWS]
             else:
-                stop = -1  # a V1 page of a repeated column: known once its repetition levels are read
+                # A V1 page of a repeated column, or a page after one: known once the repetition levels are read.
+                stop = first = -1
                 self.rows_known = False
-                first = -1
             if stop > self.facts.row_count:
                 raise CorruptFileError(
                     f"{self.where(page)}: rows up to {stop}, but the row group has {self.facts.row_count}"
                 )
-            self._values_left -= row[tables.PAGE_VALUES]
+            self._values_left -= row[PAGE_VALUES]
             self.headers.append(row)
             self._sources.append(self._piece)
             self.first_rows.append(first)
@@ -261,33 +274,34 @@ class PageReader:
         used_by_all = used = self.spans[-1][1] if self.spans else 0
         for page in range(first, last):
             self._check_size(self.headers[page], page)
-            used_by_all = used_by_all + self.headers[page][tables.PAGE_UNCOMPRESSED]
+            used_by_all = used_by_all + self.headers[page][PAGE_UNCOMPRESSED]
         self._arena.room(used_by_all, used)
         for page in range(first, last):
-            self.load(page)
+            self._load(page)
 
-    def load(self, page: int) -> None:
-        """Decompress data page number `page`, the one after the last held page, behind it in the arena."""
+    def _load(self, page: int) -> None:
+        """Decompress data page number `page`, the one after the last held page, into the room made behind it."""
         row = self.headers[page]
         source = self._sources[page]
         assert source is not None
         self._sources[page] = None
-        body = source[row[tables.PAGE_BODY] : row[tables.PAGE_BODY] + row[tables.PAGE_COMPRESSED]]
-        size = row[tables.PAGE_UNCOMPRESSED]
+        body = source[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
+        size = row[PAGE_UNCOMPRESSED]
         start = self.spans[-1][1] if self.spans else 0
-        self._check(row, body, page)
-        arena = self._arena.room(start + size, start)
+        if row[PAGE_HAS_CRC]:
+            self._check_sum(row, body, page)
+        arena = self._arena.buffer
         levels = 0
-        if row[tables.PAGE_KIND] == PageKind.DATA_PAGE_V2:
-            levels = row[tables.PAGE_DEF_BYTES] + row[tables.PAGE_REP_BYTES]
+        if row[PAGE_KIND] == PageKind.DATA_PAGE_V2:
+            levels = row[PAGE_DEF_BYTES] + row[PAGE_REP_BYTES]
             if levels > size or levels > body.size:
                 raise CorruptFileError(f"{self.where(page)}: {levels} bytes of levels in a page of {size} bytes")
             if levels:
                 arena[start : start + levels] = body[:levels]
                 body = body[levels:]
         out = arena[start + levels : start + size]
-        if row[tables.PAGE_IS_COMPRESSED]:
-            inflate(self._decompress, body, out, lambda: self.where(page))
+        if row[PAGE_IS_COMPRESSED]:
+            inflate(self._decompress, body, out, self.where, page)
         elif body.size != out.size:
             raise CorruptFileError(f"{self.where(page)}: {body.size} bytes stored, its header says {out.size}")
         else:
@@ -296,38 +310,32 @@ class PageReader:
             self.first_held = page
         self.spans.append((start, start + size))
 
-    def drop_before(self, page: int) -> None:
-        """Forget held pages below `page`, moving what stays to the arena's front."""
-        gone = min(page - self.first_held, len(self.spans))
+    def drop_before(self, page: int, arena: Arena | None = None) -> None:
+        """Forget held pages below `page`. What stays moves to the front of `arena`, by default the one in use.
+
+        With another arena the old one is left as it is: results may point into it.
+        """
         for number in range(self._released, page):
             self._sources[number] = None
         self._released = max(self._released, page)
-        if gone <= 0:
-            if not self.spans:
-                self.first_held = page
-            return
-        if gone == len(self.spans):
-            self.spans = []
-            self.first_held = page
-            return
-        offset, used = self.spans[gone][0], self.spans[-1][1]
-        buffer = self._arena.buffer
-        buffer[: used - offset] = buffer[offset:used]
-        self.spans = [(start - offset, stop - offset) for start, stop in self.spans[gone:]]
-        self.first_held += gone
+        gone = min(max(page - self.first_held, 0), len(self.spans))
+        kept = self.spans[gone:]
+        offset, size = (kept[0][0], kept[-1][1] - kept[0][0]) if kept else (0, 0)
+        old = self._arena.buffer
+        if arena is not None:
+            self._arena = arena
+        if size and (offset or arena is not None):
+            self._arena.room(size)[:size] = old[offset : offset + size]
+            kept = [(start - offset, stop - offset) for start, stop in kept]
+        self.spans = kept
+        self.first_held = self.first_held + gone if kept else max(page, self.first_held)
 
     @property
     def arena(self) -> Bytes:
         return self._arena.buffer
 
-    def replace_arena(self, arena: Arena) -> None:
-        """Continue in another arena (results keep the old one alive); held pages move along."""
-        used = self.spans[-1][1] if self.spans else 0
-        arena.room(used)[:used] = self._arena.buffer[:used]
-        self._arena = arena
-
     def page_bytes(self, page: int) -> int:
-        return self.headers[page][tables.PAGE_UNCOMPRESSED]
+        return self.headers[page][PAGE_UNCOMPRESSED]
 
     def dictionary(self) -> Bytes | None:
         """The decompressed dictionary page (own buffer with SLACK behind it), None when the chunk has none."""
@@ -336,29 +344,29 @@ class PageReader:
     def _load_dictionary(self, row: list[int]) -> None:
         from hardwood_jit.memory import allocate
 
-        if row[tables.PAGE_ENCODING] not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):
-            raise CorruptFileError(f"{self.where()}: dictionary page with encoding number {row[tables.PAGE_ENCODING]}")
-        body = self._piece[row[tables.PAGE_BODY] : row[tables.PAGE_BODY] + row[tables.PAGE_COMPRESSED]]
-        self._check(row, body, None)
-        size = row[tables.PAGE_UNCOMPRESSED]
+        if row[PAGE_ENCODING] not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):
+            raise CorruptFileError(f"{self.where()}: dictionary page with encoding number {row[PAGE_ENCODING]}")
+        body = self._piece[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
+        self._check_size(row, None)
+        self._check_sum(row, body, None)
+        size = row[PAGE_UNCOMPRESSED]
         buffer = allocate(size)
-        inflate(self._decompress, body, buffer[:size], lambda: f"{self.where()}: dictionary page")
+        inflate(self._decompress, body, buffer[:size], self.where, None)
         self._dictionary = buffer
         self.dictionary_bytes = size
-        self.dictionary_count = row[tables.PAGE_VALUES]
+        self.dictionary_count = row[PAGE_VALUES]
 
-    def _check(self, row: list[int], body: Bytes, page: int | None) -> None:
-        self._check_size(row, page)
-        if self._checksums and row[tables.PAGE_HAS_CRC]:
+    def _check_sum(self, row: list[int], body: Bytes, page: int | None) -> None:
+        if self._checksums and row[PAGE_HAS_CRC]:
             found = zlib.crc32(body.data)
-            if found != row[tables.PAGE_CRC]:
+            if found != row[PAGE_CRC]:
                 raise CorruptFileError(
-                    f"{self.where(page)}: checksum {found:#010x}, its header says {row[tables.PAGE_CRC]:#010x}"
+                    f"{self.where(page)}: checksum {found:#010x}, its header says {row[PAGE_CRC]:#010x}"
                 )
 
     def _check_size(self, row: list[int], page: int | None) -> None:
         """Before anything is allocated: does the decompressed size stay below the limit, and can the bytes reach it?"""
-        size, stored = row[tables.PAGE_UNCOMPRESSED], row[tables.PAGE_COMPRESSED]
+        size, stored = row[PAGE_UNCOMPRESSED], row[PAGE_COMPRESSED]
         if size > self.max_page_bytes:
             raise UnsupportedError(
                 f"{self.where(page)}: the page decompresses to {size} bytes, above max_page_bytes="

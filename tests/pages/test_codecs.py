@@ -32,9 +32,9 @@ def array(raw: bytes) -> np.ndarray:
 def page(codec: Codec, packed: bytes, size: int) -> bytes:
     """The decompressed page; the bytes around it must stay as they are."""
     buffer = np.full(size + 20, 0xEE, np.uint8)
-    decompress, _ = decompressor(codec, "here")
+    decompress, _ = decompressor(codec, lambda: "here")
     try:
-        inflate(decompress, array(packed), buffer[10 : 10 + size], lambda: "here")
+        inflate(decompress, array(packed), buffer[10 : 10 + size], lambda page: "here", None)
     finally:
         assert set(buffer[:10].tolist()) | set(buffer[10 + size :].tolist()) == {0xEE}
     return buffer[10 : 10 + size].tobytes()
@@ -148,7 +148,7 @@ def test_hadoop_frames_with_wrong_sizes_are_corrupt(packed: bytes) -> None:
 
 def test_lzo_and_unknown_codecs_are_not_supported_and_named() -> None:
     with pytest.raises(UnsupportedError, match="file: row group 1: codec LZO"):
-        decompressor(Codec.LZO, "file: row group 1")
+        decompressor(Codec.LZO, lambda: "file: row group 1")
     for number in (8, 99, -1):
         with pytest.raises(UnsupportedError, match=f"codec number {number} "):
-            decompressor(number, "file")
+            decompressor(number, lambda: "file")
