@@ -361,6 +361,7 @@ class Scan:
         >>> hw.scan(trips).skip(2).count()
         4
         """
+        self._check_open()
         return sum(plan.rows.row_count for plan in self._plan())
 
     def __arrow_c_schema__(self) -> object:
@@ -444,7 +445,6 @@ class Scan:
             yield from run_groups(self._tasks(schema), job, threads, counted, 2 * threads if bounded else None)
 
     def _plan(self) -> Iterator[GroupPlan]:
-        self._check_open()
         files = self._dataset.files
         return plan_scan(self._selection, len(files), lambda number: files[number].metadata.row_groups)
 

@@ -249,7 +249,7 @@ class GroupScan:
         rows = max(self._group.num_rows, 1)
         for decoder in self._decoders:
             leaf, facts = decoder.leaf, decoder.reader.facts
-            slots = min(facts.value_count, rows * 64) / rows
+            slots = facts.value_count / rows
             width = FIXED_BYTES.get(leaf.physical_type)
             if leaf.physical_type == PhysicalType.FIXED_LEN_BYTE_ARRAY:
                 width = leaf.type_length or 0
@@ -381,8 +381,10 @@ class _Workers(Generic[T]):
             with self._changed:
                 self._cancelled = True
                 self._changed.notify_all()
-            for worker in workers:
-                worker.join()
+            # The garbage collector may end this generator on one of its own threads, even while that holds the lock.
+            if threading.current_thread() not in workers:
+                for worker in workers:
+                    worker.join()
 
     def _ready(self) -> bool:
         if not self._queues:

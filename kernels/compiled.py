@@ -14,6 +14,7 @@ import hashlib
 import os
 import pickle
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -94,6 +95,7 @@ class DiskCache:
         payload = serialize.dumps(result._reduce())
         digest = hashlib.sha256(payload).digest()
         target = self._file(signature, result.codegen.magic_tuple())
+        draft = None
         try:
             handle, draft = tempfile.mkstemp(dir=FOLDER.path)
             with os.fdopen(handle, "wb") as file:
@@ -101,6 +103,9 @@ class DiskCache:
             Path(draft).replace(target)
         except OSError:
             FOLDER.path = None  # read-only or full disk: this process goes on from memory
+            if draft is not None:
+                with suppress(OSError):
+                    Path(draft).unlink()
 
 
 _ANSWERS = {}  # (function, argument types) -> signature

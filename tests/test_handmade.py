@@ -5,10 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import io
 import random
+import resource
 import struct
+import subprocess
+import sys
 import uuid
 import zlib
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -1144,6 +1148,31 @@ def test_broken_file_is_a_corrupt_file_error(name: str) -> None:
     for terminal in ("to_arrow", "batches", "rows"):
         with pytest.raises(hw.CorruptFileError):
             list(getattr(hw.scan(BROKEN[name]), terminal)())
+
+
+@pytest.mark.parametrize("value", [b"ab", None], ids=["value", "null"])
+def test_width_that_the_page_cannot_fill_is_refused_before_memory_is_taken(value: bytes | None, tmp_path: Path) -> None:
+    # The width is the footer's word alone: two bytes in the page, two gigabytes per value announced.
+    root = one_leaf(p.FLBA, p.OPTIONAL, type_length=2**31 - 1)
+    target = tmp_path / "wide.parquet"
+    target.write_bytes(p.simple_file(root, [{"x": value}]))
+    code = (
+        "import hardwood_jit as hw\n"
+        "try:\n"
+        f"    hw.scan({str(target)!r}).to_arrow()\n"
+        "except (hw.CorruptFileError, hw.UnsupportedError):\n"
+        "    print('refused')\n"
+    )
+    limit = 3 << 30  # address space, of which the libraries take one gigabyte: two more do not fit
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        check=False,
+    )
+    assert done.stdout.strip() == "refused", done.stderr[-500:]
 
 
 def test_sibling_leaves_that_disagree_about_their_list_are_refused() -> None:

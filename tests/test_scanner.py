@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import hardwood_jit as hw
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import hardwood_jit as hw
 from hardwood_jit.batch import Batch, Column
 from hardwood_jit.errors import CorruptFileError, HardwoodError
-
 from tests.support import pages as p
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,9 @@ BUDGET = 32 << 20  # several times what a batch aims at, and far below what goes
 
 def numbers(rows: int = 40_000, group: int = 1000, **options: Any) -> bytes:
     out = io.BytesIO()
-    pq.write_table(pa.table({"a": np.arange(rows), "s": [f"text {i % 50}" for i in range(rows)]}), out, group, **options)
+    pq.write_table(
+        pa.table({"a": np.arange(rows), "s": [f"text {i % 50}" for i in range(rows)]}), out, group, **options
+    )
     return out.getvalue()
 
 
@@ -237,13 +239,14 @@ def test_fork_after_use_works(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(FORTY_GROUPS)
     code = f"""
-import os, signal, warnings
+import os, signal, time, warnings
 warnings.simplefilter("ignore")
 import hardwood_jit as hw
 scan = hw.scan({str(path)!r}).threads(2)
 assert sum(batch.num_rows for batch in scan.batches()) == 40_000
 half = scan.batches()
 next(half)
+time.sleep(0.3)  # until its threads wait for the consumer: a fork must not catch them inside a lock
 children = []
 for _ in range(3):
     child = os.fork()
@@ -518,7 +521,7 @@ from hardwood_jit.errors import HardwoodError
 hw.warm(hw.scan({str(path)!r}))
 hw.kernel_cache.info()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-signal.alarm(40)
+signal.alarm(20)
 start = time.monotonic()
 scan = hw.scan({str(path)!r}).threads(1)
 try:

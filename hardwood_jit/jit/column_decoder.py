@@ -20,7 +20,7 @@ from hardwood_jit.jit.kernel_cache import load
 from hardwood_jit.kernels import tables
 from hardwood_jit.kernels.levels import BODY_FIELDS
 from hardwood_jit.kernels.slices import FIELDS, OUT_START, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
-from hardwood_jit.kernels.status import page_of
+from hardwood_jit.kernels.status import TRUNCATED, page_of
 from hardwood_jit.memory import Arena, Scratch, allocate
 from hardwood_jit.physical import INT96_BYTES, Encoding, PageKind, PhysicalType
 
@@ -44,6 +44,8 @@ _body_columns = itemgetter(
 NO_WORDS: Words = np.empty(0, np.uint64)
 NO_BYTES: Bytes = np.empty(0, np.uint8)
 HELD_BYTES = 8 << 20  # decompressed pages of one column under one window, unless a single page is larger
+HELD_LEVELS = 1 << 21  # levels of one column under one window, unless a single record has more
+SPARE_ROOM = 1 << 20
 ENTRY_BYTES = 24 << 20  # what dictionary entries or shared prefixes may grow to in one window of several rows
 
 # (storage of the values, numpy type of the result) of the types with a machine word
@@ -99,6 +101,7 @@ class ColumnDecoder:
         self._definitions = scratch.arena(("definitions", leaf.index))
         self._repetitions = scratch.arena(("repetitions", leaf.index))
         self._level_counts: list[int] = []  # per held page
+        self._level_total = 0
         self._value_starts: list[int] = []  # per held page: where its values start, counted from the page's start
 
     # Holding the pages of a window
@@ -153,7 +156,7 @@ class ColumnDecoder:
         self.reader.drop_before(page, arena)
         if self._keeps_levels and gone > 0:
             skipped = sum(self._level_counts[:gone])
-            kept = sum(self._level_counts[gone:])
+            kept = self._level_total = self._level_total - skipped
             for arena in (self._definitions, self._repetitions):
                 if arena.buffer.size:
                     arena.buffer[:kept] = arena.buffer[skipped : skipped + kept]
@@ -170,7 +173,7 @@ class ColumnDecoder:
                 if loaded > page and reader.stop_rows[loaded - 1] == stop:
                     return stop
                 raise self._short(stop)
-            if reader.spans and reader.spans[-1][1] > HELD_BYTES:
+            if reader.spans and (reader.spans[-1][1] > HELD_BYTES or self._level_total > HELD_LEVELS):
                 # Enough is held: stop before the last record that starts here, since it may continue.
                 complete = reader.stop_rows[loaded - 1] - 1
                 if start < complete < stop:
@@ -199,7 +202,8 @@ class ColumnDecoder:
         body = self._bodies(page, page + 1)
         if count > 1 << 20:
             self._check_level_count(body, page, count)
-        used = sum(self._level_counts)
+        used = self._level_total
+        self._check_room(2 * (used + count))
         definitions = self._definitions.room(used + count, used)[used : used + count]
         repeated = leaf.max_repetition_level > 0
         repetitions = self._repetitions.room(used + count, used)[used : used + count] if repeated else NO_BYTES
@@ -210,6 +214,7 @@ class ColumnDecoder:
         if status < 0:
             raise located(status, reader.where(page))
         self._level_counts.append(count)
+        self._level_total += count
         self._value_starts.append(int(slices[0, SRC_START]) - reader.spans[-1][0])
         if repeated:
             starts = load("levels.count_record_starts")(repetitions, count)
@@ -218,11 +223,6 @@ class ColumnDecoder:
     def _check_level_count(self, body: Table, page: int, count: int) -> None:
         """A count that the bytes cannot deliver must not lead to an allocation."""
         leaf, reader = self.leaf, self.reader
-        if count * 2 > reader.max_page_bytes:
-            raise UnsupportedError(
-                f"{reader.where(page)}: {count} levels need more than max_page_bytes={reader.max_page_bytes}; "
-                "open the file with a larger max_page_bytes to read it"
-            )
         repeated = leaf.max_repetition_level > 0
         maximum = leaf.max_repetition_level if repeated else leaf.max_definition_level
         found = load("levels.count_levels")(reader.arena, body, 0, maximum, repeated)
@@ -305,7 +305,9 @@ class ColumnDecoder:
     def _slice_packed(self, bodies: Table, slices: Table, start: int, stop: int) -> Validity:
         """Legacy BIT_PACKED levels of a flat column: through bytes, as nested columns do."""
         reader = self.reader
-        definitions = self._definitions.room(int(bodies[:, 2].sum()))
+        count = int(bodies[:, 2].sum())
+        self._check_room(2 * count)
+        definitions = self._definitions.room(count)
         status = load("levels.read_levels")(reader.arena, bodies, 1, 0, definitions, NO_BYTES, slices)
         if status < 0:
             raise located(status, reader.where(reader.first_held + page_of(status)))
@@ -424,6 +426,14 @@ class ColumnDecoder:
             groups.append((encoding, row, row + 1))
         return groups
 
+    def _check_room(self, byte_count: int) -> None:
+        """What one record, or the lengths of one page, may take: a few bytes can legally announce billions of values."""
+        if byte_count > self.reader.max_page_bytes:
+            raise UnsupportedError(
+                f"{self.reader.where()}: {byte_count} bytes are needed at once, above max_page_bytes="
+                f"{self.reader.max_page_bytes}; open the file with a larger max_page_bytes to read it"
+            )
+
     def _done(self, status: int, low: int) -> int:
         if status < 0:
             raise located(status, self.reader.where(self.reader.first_held + low + page_of(status)))
@@ -498,10 +508,14 @@ class ColumnDecoder:
         width = INT96_BYTES if physical == PhysicalType.INT96 else self.leaf.type_length or 0
         slots = column.value_count
         src = self.reader.arena
-        if width and slots > (1 << 40) // width:
-            raise UnsupportedError(f"{self.reader.where()}: {slots} values of {width} bytes do not fit memory")
+        for encoding, low, high in groups:
+            part = slices[low:high]
+            stored = int((part[:, SRC_END] - part[:, SRC_START]).sum())
+            if DECODERS[physical, encoding].takes == "wide" and int(part[:, TAKE].sum()) * width > stored:
+                raise located(TRUNCATED, self.reader.where())
         if slots * width > ENTRY_BYTES and column.record_count > 1:
             raise WindowTooLarge(max(1, column.record_count * ENTRY_BYTES // (2 * slots * width)))
+        self._check_room(slots * width)
         out = allocate(slots * width)[: slots * width]
         column.values = out.reshape(slots, width)
         for encoding, low, high in groups:
@@ -549,8 +563,7 @@ class ColumnDecoder:
 
     def _measure_prefixed(self, part: Table, low: int) -> tuple[NDArray[np.int32], NDArray[np.int32], int, int]:
         count = int(part[:, STREAM_COUNT].sum())
-        if count > 16 + 8 * int((part[:, SRC_END] - part[:, SRC_START]).sum()) * 1024:
-            raise CorruptFileError(f"{self.reader.where()}: {count} values announced by too few bytes")
+        self._check_room(8 * count)
         prefixes = self._scratch.int32("prefixes", count)
         suffixes = self._scratch.int32("suffixes", count)
         needed = self._scratch.counts
@@ -601,7 +614,7 @@ class ColumnDecoder:
         # First how many bytes there will be at most, then one allocation, then one call per group.
         indexes: dict[int, NDArray[np.int32]] = {}
         lengths: dict[int, tuple[NDArray[np.int32], NDArray[np.int32], int]] = {}
-        capacity = 0
+        capacity = stored = 0
         for encoding, low, high in groups:
             part = slices[low:high]
             takes = DECODERS[self.leaf.physical_type, encoding].takes
@@ -622,14 +635,12 @@ class ColumnDecoder:
                 lengths[low] = (prefixes, suffixes, longest)
                 capacity += total
             else:
-                capacity += int((part[:, SRC_END] - part[:, SRC_START]).sum())
-        if capacity > ENTRY_BYTES and column.record_count > 1:
-            raise WindowTooLarge(max(1, column.record_count * ENTRY_BYTES // (2 * capacity)))
-        if capacity > self.reader.max_page_bytes * 16:
-            raise UnsupportedError(
-                f"{self.reader.where()}: one record decodes to {capacity} bytes, above 16 * max_page_bytes; "
-                "open the file with a larger max_page_bytes to read it"
-            )
+                stored += int((part[:, SRC_END] - part[:, SRC_START]).sum())
+        # Entries and prefixes can multiply a page's bytes: a window of several records must not. Stored values cannot,
+        # but the window may want few of a large page's: that is known when they are read.
+        self._check_window(capacity, column.record_count)
+        self._check_room(capacity // 16)
+        capacity += stored
         o = "int32" if capacity < 2**31 - 1 else "int64"
         width = 4 if o == "int32" else 8
         offsets = allocate((slots + 1) * width)[: (slots + 1) * width].view(o)
@@ -655,14 +666,25 @@ class ColumnDecoder:
                     src, part, words, prefixes, suffixes, previous, offsets, data
                 )
             elif block.takes == "lengths first":
-                scratch = self._scratch.int32("lengths", int(part[:, STREAM_COUNT].max()))
+                count = int(part[:, STREAM_COUNT].max())
+                self._check_room(4 * count)
+                scratch = self._scratch.int32("lengths", count)
                 total = load("delta_bytes.read_lengths_first", o=o)(src, part, words, scratch, offsets, data)
             else:
                 total = load("plain.read_byte_arrays", o=o)(src, part, words, offsets, data)
             self._done(total, low)
+        total = int(offsets[slots])
+        self._check_window(total, column.record_count)
+        if capacity > 2 * total + SPARE_ROOM:  # a few values of a large page must not keep room for all of them
+            data, large = allocate(total), data
+            data[:total] = large[:total]
         column.offsets = offsets
-        column.data = data[: int(offsets[slots])]
+        column.data = data[:total]
         return data
+
+    def _check_window(self, byte_count: int, record_count: int) -> None:
+        if byte_count > ENTRY_BYTES and record_count > 1:
+            raise WindowTooLarge(max(1, record_count * ENTRY_BYTES // (2 * byte_count)))
 
     def _decode_codes(self, column: Column, slices: Table, words: Words) -> None:
         entries = self._bytes_dictionary()

@@ -1,4 +1,4 @@
-"""The dispatch tables: every legal pair is in exactly one, and every kernel exists with the signature it is called by."""
+"""The dispatch tables: every legal pair is in exactly one, and every kernel exists with its signature."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core import sigutils
+
 from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS, NOT_YET, SIGNATURES
 from hardwood_jit.jit.general import WIDTHS
 from hardwood_jit.physical import Encoding, PhysicalType
-from numba.core import sigutils
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED = PhysicalType
 EVERY = set(PhysicalType)
@@ -85,8 +86,8 @@ table = pa.table({
     "n": [None if i % 11 == 0 else [None, i] for i in range(300)], "g": [{"x": i} for i in range(300)],
     "d": pa.array([decimal.Decimal(i) for i in range(300)], pa.decimal128(9)),
 })
-plain = {"use_dictionary": False}
-for options in ({}, plain, {**plain, "data_page_version": "2.0", "store_decimal_as_integer": True}, {"store_decimal_as_integer": True}):
+plain, integers = {"use_dictionary": False}, {"store_decimal_as_integer": True}
+for options in ({}, plain, {**plain, **integers, "data_page_version": "2.0"}, integers):
     file = io.BytesIO()
     pq.write_table(table, file, write_page_index=True, **options)
     for source in (file.getvalue(), file):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardwood_jit.jit import kernel_cache
 from hardwood_jit.kernels import compiled
+
+from hardwood_jit.jit import kernel_cache
 from hardwood_jit.options import cache_root
 
 # The smallest kernel there is: compiled in a fraction of a second.
@@ -91,7 +92,9 @@ def test_folder_is_the_users_own_and_holds_nothing_but_kernels(filled: Path) -> 
 
 def test_two_processes_race_on_an_empty_cache_and_both_succeed(tmp_path: Path) -> None:
     racers = [
-        subprocess.Popen(command(), env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            command(), env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         for _ in range(2)
     ]
     for racer in racers:

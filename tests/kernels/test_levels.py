@@ -142,7 +142,14 @@ def test_required_column_is_sliced_by_row_number(counts: list[int]) -> None:
     extra = [(-1, -1), (0, 0), (2, 3)]
     bodies = table(
         [
-            body(100 * n, 100 * n + 50, count, starts[n], definition_bytes=extra[n % 3][0], repetition_bytes=extra[n % 3][1])
+            body(
+                100 * n,
+                100 * n + 50,
+                count,
+                starts[n],
+                definition_bytes=extra[n % 3][0],
+                repetition_bytes=extra[n % 3][1],
+            )
             for n, count in enumerate(counts)
         ]
     )
@@ -243,7 +250,7 @@ def test_optional_column_with_damaged_levels_is_refused_or_consistent() -> None:
 
 
 def test_optional_column_that_is_too_short_is_refused() -> None:
-    raw, bodies, pages = optional_pages(random.Random(4), [5, 6])
+    raw, bodies, _ = optional_pages(random.Random(4), [5, 6])
     nulls, _, _ = validity_of(raw, bodies, 0, 12)
     assert (code_of(nulls), page_of(nulls)) == (BAD_COUNT, 1)
 
@@ -381,7 +388,9 @@ def unpack(words: np.ndarray, count: int) -> list[int]:
     return [whole >> number & 1 for number in range(count)]
 
 
-def layers_of(levels: Levels, shape: Shape, bodies: np.ndarray, low: int, high: int) -> int | tuple[list[Any], list[int]]:
+def layers_of(
+    levels: Levels, shape: Shape, bodies: np.ndarray, low: int, high: int
+) -> int | tuple[list[Any], list[int]]:
     """What the decoder does after reading the levels: the layers and the leaf's validity, or a status."""
     extent = np.zeros(4, np.int64)
     arguments = (low, high, shape.max_definition, shape.slot_definition, levels.slices, extent)
@@ -435,7 +444,9 @@ def test_layers_of_any_window_over_any_pages_match_the_records(name: str) -> Non
     assert (path[-1].definition, path[-1].repetition) == (shape.max_definition, shape.max_repetition)
     rng = random.Random(name)
     for _ in range(150):
-        records = [draw_record(rng, shape.layers, name != "bare repeated") for _ in range(rng.choice([0, 1, 5, 40, 90]))]
+        records = [
+            draw_record(rng, shape.layers, name != "bare repeated") for _ in range(rng.choice([0, 1, 5, 40, 90]))
+        ]
         entries = shred(path, [{"l": stored(record)} for record in records])
         raw, bodies = nested_pages(rng, shape, entries, whole=False)
         levels = levels_of(raw, bodies, shape)
@@ -516,7 +527,9 @@ def test_levels_cut_at_every_byte_are_refused(name: str) -> None:
         for end in range(len(raw)):
             cut = table([body(0, end, len(entries), 0, encoding=encoding)])
             assert levels_of(raw[:end], cut, shape).status == TRUNCATED
-        assert levels_of(raw, table([body(0, len(raw), len(entries), 0, encoding=encoding)]), shape).status == len(entries)
+        assert levels_of(raw, table([body(0, len(raw), len(entries), 0, encoding=encoding)]), shape).status == len(
+            entries
+        )
 
 
 def test_more_levels_than_there_is_room_for_are_refused() -> None:

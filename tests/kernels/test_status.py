@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hardwood_jit.errors import CorruptFileError, located
 from hardwood_jit.kernels import status
 from hardwood_jit.kernels.compiled import fail
 from hardwood_jit.kernels.status import MEANING, OK, code_of, page_of
+
+from hardwood_jit.errors import CorruptFileError, located
 
 CODES = {
     name: value

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardwood_jit.errors import CorruptFileError, UnsupportedError
 from hardwood_jit.kernels.slices import SLACK
+
+from hardwood_jit.errors import CorruptFileError, UnsupportedError
 from hardwood_jit.memory import Arena
 from hardwood_jit.pages import page_reader
 from hardwood_jit.pages.page_reader import ChunkFacts, PagePlan, PageReader, Pieces
 from hardwood_jit.source import BytesSource
-
 from tests.support import pages as p
 
 FLAT = p.leaf_paths(p.group("r", p.leaf("a", p.INT64)))[0]
@@ -42,7 +42,12 @@ class Chunk:
         self.raw += tail
 
     def reader(
-        self, at_once: bool = True, plan: PagePlan | None = None, levels: int = 0, arena: Arena | None = None, **facts: Any
+        self,
+        at_once: bool = True,
+        plan: PagePlan | None = None,
+        levels: int = 0,
+        arena: Arena | None = None,
+        **facts: Any,
     ) -> PageReader:
         values = sum(page.value_count for page in self.pages)
         given = {
@@ -94,7 +99,7 @@ def test_pages_are_found_and_decompressed_one_behind_the_other(codec: int, versi
     assert reader.stop_rows == [5, 6, 306, 306, 313]
     for number in range(5):
         assert reader.page_bytes(number) == len(chunk.pages[number].body)
-        reader.load(number)
+        reader.load_through(number + 1)
     assert held(reader) == [page.body for page in chunk.pages]
     assert reader.arena.size >= reader.spans[-1][1] + SLACK
     reader.check_complete()
@@ -109,7 +114,7 @@ def test_pages_larger_than_a_piece_are_read_in_several(monkeypatch: pytest.Monke
     reader = chunk.reader(at_once=False)
     assert discover_all(reader) == 15
     for number in range(15):
-        reader.load(number)
+        reader.load_through(number + 1)
     assert held(reader) == [page.body for page in chunk.pages]
 
 
@@ -135,7 +140,7 @@ def test_held_pages_are_those_between_the_first_and_last_asked_for(seed: int) ->
     while last < 30:
         for _ in range(rng.randint(1, 5)):
             if last < 30:
-                reader.load(last)
+                reader.load_through(last + 1)
                 last += 1
         first = rng.randint(first, last)
         if rng.random() < 0.2:
@@ -149,11 +154,11 @@ def test_results_keep_the_old_arena_when_another_one_takes_over() -> None:
     chunk = chunk_of([3, 3, 5])
     reader = chunk.reader()
     discover_all(reader)
-    reader.load(0)
-    reader.load(1)
+    reader.load_through(1)
+    reader.load_through(2)
     old, spans = reader.arena, reader.spans
     reader.drop_before(1, Arena())
-    reader.load(2)
+    reader.load_through(3)
     assert [old[a:b].tobytes() for a, b in spans] == [page.body for page in chunk.pages[:2]]
     assert held(reader) == [page.body for page in chunk.pages[1:]]
 
@@ -179,7 +184,7 @@ def test_dictionary_at_the_wrong_place_is_refused(where: str) -> None:
         "behind data": [flat_page(0, 3), page, flat_page(3, 5)],
         "odd encoding": [p.dictionary_page(p.INT64, [1], p.DELTA_BINARY_PACKED), flat_page(0, 3)],
     }[where]
-    with pytest.raises(CorruptFileError, match="row group 2, column 'a'.*dictionary page"):
+    with pytest.raises(CorruptFileError, match=r"row group 2, column 'a'.*dictionary page"):
         discover_all(Chunk(pages).reader())
 
 
@@ -197,8 +202,8 @@ def test_a_few_bytes_more_than_the_footer_says_are_read(at_once: bool, cut: int)
     chunk = Chunk([flat_page(0, 40), flat_page(40, 80)])
     reader = chunk.reader(at_once, stop=chunk.stop - cut)
     assert discover_all(reader) == 2
-    reader.load(0)
-    reader.load(1)
+    reader.load_through(1)
+    reader.load_through(2)
     assert held(reader) == [page.body for page in chunk.pages]
 
 
@@ -247,7 +252,7 @@ def test_wrong_checksum_is_refused_unless_checksums_are_off(kind: str) -> None:
         def read(reader: PageReader = reader) -> None:
             discover_all(reader)
             for number in range(len(reader.headers)):
-                reader.load(number)
+                reader.load_through(number + 1)
 
         if checksums:
             with pytest.raises(CorruptFileError, match="checksum 0x"):
@@ -263,7 +268,7 @@ def test_size_that_the_codec_cannot_reach_is_refused_before_memory_is_taken(code
     reader = chunk.reader(arena=arena)
     discover_all(reader)
     with pytest.raises(CorruptFileError, match="cannot decompress to"):
-        reader.load(0)
+        reader.load_through(1)
     assert arena.buffer.size == 0
 
 
@@ -273,7 +278,7 @@ def test_page_above_the_limit_is_unsupported_and_says_what_to_do() -> None:
         with pytest.raises(UnsupportedError, match="larger max_page_bytes"):
             discover_all(reader)
             assert not dictionary
-            reader.load(0)
+            reader.load_through(1)
 
 
 @pytest.mark.parametrize("change", [-1, 1, -24])
@@ -284,10 +289,10 @@ def test_page_of_another_size_than_its_header_says_is_refused(version: int, chan
         reader = Chunk([flat_page(0, 3, version, header_size_change=change, **options)], p.SNAPPY).reader()
         discover_all(reader)
         if change == -24 and (compressed or version == 1):
-            reader.load(0)  # a page of no bytes needs none
+            reader.load_through(1)  # a page of no bytes needs none
             continue
         with pytest.raises(CorruptFileError, match="page 0"):
-            reader.load(0)
+            reader.load_through(1)
 
 
 # Pages chosen from an offset index
@@ -318,7 +323,7 @@ def test_chosen_pages_are_read_in_runs_and_nothing_else_is(at_once: bool) -> Non
     assert reader.stop_rows == [20, 30, 50]
     assert reader.dictionary_count == 1
     for number in range(3):
-        reader.load(number)
+        reader.load_through(number + 1)
     assert held(reader) == [pages[number].body for number in (1, 2, 4)]
     assert reader._pieces.source.counts.bytes == sum(stop - start for start, stop in plan.runs())
     assert "page 4" in reader.where(2)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hardwood_jit.plan.row_ranges import RowRanges
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hardwood_jit.plan.row_ranges import RowRanges
 
 pairs = st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60)), max_size=8)
 few = st.integers(0, 70)

@@ -1,7 +1,8 @@
-"""The planner is a function of row counts and midpoints: against slices of a list of rows, and asking for few footers."""
+"""The planner is a function of row counts and midpoints: against slices of a list of rows; it asks few footers."""
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -9,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hardwood_jit.plan.row_ranges import RowRanges
-from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hardwood_jit.plan.row_ranges import RowRanges
+from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def test_byte_ranges_that_part_a_file_give_every_row_group_once(
 ) -> None:
     edges = [-(10**9), *sorted(cuts), 10**9]
     found = []
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         part = Footers([groups]).plan(Selection(byte_range=(start, stop)))
         found += planned(part)
         # skip and head count the rows of the kept row groups
