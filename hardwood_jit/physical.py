@@ -18,6 +18,8 @@ class _Named(IntEnum):
     def __repr__(self) -> str:
         return self.name
 
+    __hash__ = int.__hash__  # Enum's own is a Python function: dispatch tables are keyed by these
+
 
 class PhysicalType(_Named):
     """How a leaf's values are stored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -143,12 +144,11 @@ class GroupScan:
     def _facts(self, leaf: Leaf) -> ChunkFacts:
         metadata, number = self._file.metadata, self._plan.row_group
         row = metadata.chunk_table[number, leaf.index].tolist()
-        where = place(self._file.source.name, number, leaf.dotted)
         if row[tables.CHUNK_ENCRYPTED] > 0 or row[tables.CHUNK_HAS_FILE_PATH] > 0 or row[tables.CHUNK_META_START] < 0:
             self._group.columns[leaf.index].check_readable()
         if row[tables.CHUNK_TYPE] != leaf.physical_type:
             raise CorruptFileError(
-                f"{where}: the column chunk has type number {row[tables.CHUNK_TYPE]}, "
+                f"{self._where(leaf)}: the column chunk has type number {row[tables.CHUNK_TYPE]}, "
                 f"the schema says {leaf.physical_type}"
             )
         start = row[tables.CHUNK_DATA_OFFSET]
@@ -158,7 +158,7 @@ class GroupScan:
         stop = start + row[tables.CHUNK_COMPRESSED]
         if stop > self._file.source.size:
             raise CorruptFileError(
-                f"{where}: column chunk ends at byte {stop}, the file at {self._file.source.size}"
+                f"{self._where(leaf)}: column chunk ends at byte {stop}, the file at {self._file.source.size}"
             )
         return ChunkFacts(
             self._file.source.name,
@@ -171,6 +171,9 @@ class GroupScan:
             self._group.num_rows,
             row[tables.CHUNK_CODEC],
         )
+
+    def _where(self, leaf: Leaf) -> str:
+        return place(self._file.source.name, self._plan.row_group, leaf.dotted)
 
     def _fetch(self, ranges: Sequence[Sequence[tuple[int, int]]]) -> list[list[Bytes] | None]:
         """All ranges of all columns into one reused buffer, ranges that touch as one request."""
@@ -190,7 +193,7 @@ class GroupScan:
         for runs in ranges:
             pieces = []
             for start, stop in runs:
-                offset, at = places[int(np.searchsorted(starts, start, side="right")) - 1]
+                offset, at = places[bisect_right(starts, start) - 1]
                 pieces.append(buffer[at + start - offset : at + stop - offset])
             fetched.append(pieces)
         return fetched
