@@ -1,4 +1,4 @@
-"""Buffers for results and for scratch: from Arrow's pool where pyarrow is loaded, reused where they are scratch.
+"""Buffers for results and for scratch: from Arrow's pool where pyarrow is loaded, recycled when they are dropped.
 
 Fresh memory from the operating system costs more than decoding into it: nine columns of lineitem took 359 ms into
 new numpy arrays and 144 ms into buffers of Arrow's pool, one thread.
@@ -6,7 +6,11 @@ new numpy arrays and 144 ms into buffers of Arrow's pool, one thread.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -16,13 +20,95 @@ from hardwood_jit.kernels.slices import SLACK
 
 Bytes = NDArray[np.uint8]
 
+RECYCLED_FROM = 128 << 10
+RETAINED_BYTES = 1 << 30
+RETAINED_SECONDS = 10.0
 
-def allocate(byte_count: int) -> Bytes:
-    """A new buffer of exactly `byte_count` bytes plus SLACK, content unspecified."""
+
+def _fresh(byte_count: int) -> Bytes:
     pyarrow: Any = sys.modules.get("pyarrow")
     if pyarrow is not None and hasattr(pyarrow, "allocate_buffer"):
-        return np.frombuffer(pyarrow.allocate_buffer(byte_count + SLACK), np.uint8)
-    return np.empty(byte_count + SLACK, np.uint8)
+        return np.frombuffer(pyarrow.allocate_buffer(byte_count), np.uint8)
+    return np.empty(byte_count, np.uint8)
+
+
+class _Recycler:
+    """Buffers of dropped results, kept for the next ones: a page the kernel must clear costs as much as decoding it.
+
+    Clearing pages was 30 % of a full scan of lineitem whose result was dropped before the next one began. At most an
+    eighth of the machine's memory and RETAINED_BYTES are kept, nothing for longer than RETAINED_SECONDS after its last
+    use, looked at whenever a buffer comes or goes.
+    """
+
+    def __init__(self) -> None:
+        self._free: dict[int, list[tuple[float, Bytes]]] = {}
+        self._kept = 0
+        self._limit = RETAINED_BYTES
+        with contextlib.suppress(ValueError, OSError, AttributeError):
+            self._limit = min(RETAINED_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
+        self._lock = threading.RLock()  # a buffer may be dropped by the garbage collector inside any of these calls
+        self._next_trim = 0.0
+
+    def take(self, byte_count: int) -> Bytes:
+        # Eight size classes per power of two: at most an eighth is wasted.
+        step = 1 << max((byte_count - 1).bit_length() - 4, 12)
+        size = -(-byte_count // step) * step
+        with self._lock:
+            found = self._free.get(size)
+            raw = found.pop()[1] if found else None
+            if raw is not None:
+                self._kept -= size
+        array: Bytes = np.asarray(_Lease(_fresh(size) if raw is None else raw, self))
+        return array[:byte_count]
+
+    def give_back(self, raw: Bytes) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if now >= self._next_trim:
+                self._trim(now)
+            if self._kept + raw.size <= self._limit:
+                self._free.setdefault(raw.size, []).append((now, raw))
+                self._kept += raw.size
+
+    def _trim(self, now: float) -> None:
+        self._next_trim = now + RETAINED_SECONDS / 4
+        for size, entries in list(self._free.items()):
+            young = [entry for entry in entries if now - entry[0] < RETAINED_SECONDS]
+            self._kept -= size * (len(entries) - len(young))
+            if young:
+                self._free[size] = young
+            else:
+                del self._free[size]
+
+    def clear(self) -> None:
+        """Give all kept buffers back to the system."""
+        with self._lock:
+            self._free.clear()
+            self._kept = 0
+
+
+class _Lease:
+    """Keeps a buffer out of the recycler as long as any array over it lives."""
+
+    __slots__ = ("__array_interface__", "_raw", "_recycler")
+
+    def __init__(self, raw: Bytes, recycler: _Recycler) -> None:
+        self._raw = raw
+        self._recycler = recycler
+        self.__array_interface__ = raw.__array_interface__
+
+    def __del__(self) -> None:
+        self._recycler.give_back(self._raw)
+
+
+RECYCLER = _Recycler()
+
+
+def allocate(byte_count: int) -> Bytes:
+    """A buffer of exactly `byte_count` bytes plus SLACK, content unspecified."""
+    if byte_count < RECYCLED_FROM:
+        return _fresh(byte_count + SLACK)
+    return RECYCLER.take(byte_count + SLACK)
 
 
 class Arena:

@@ -12,7 +12,7 @@ from .bits import copy_16, copy_bytes, load_u32, load_u64, read_varint, unpack_b
 from .compiled import block, fail, kernel
 from .plain import copy_value, room_for_bytes
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, TAKE
-from .spread import clear_values, spread_offsets, spread_pairs, spread_values, spread_wide
+from .spread import spread_offsets, spread_pairs, spread_values, spread_wide
 from .status import BAD_BIT_WIDTH, BAD_INDEX, CORRUPT, OK, OUTPUT_FULL, TRUNCATED
 
 
@@ -284,20 +284,51 @@ def read_indexes(src, slices, entry_count, out):
     return at
 
 
+@block
+def expand_codes(codes, at, slots, take, validity):
+    """Spread `take` codes that lie at the end of the slots at .. at + slots over them, with 0 where a slot is null.
+
+    Forwards and in place: a code is read at or after the slot it goes to. No branch depends on a validity bit.
+    """
+    source = at + slots - take
+    last = at + slots - 1
+    slot = at
+    while slot <= last and source > slot:
+        word = validity[np.uint64(slot >> 6)] >> np.uint64(slot & 63)
+        stop = min(last + 1, slot + 64 - (slot & 63))
+        for i in range(np.uint64(slot), np.uint64(stop)):
+            bit = np.int64(word & np.uint64(1))
+            word >>= np.uint64(1)
+            codes[i] = codes[np.uint64(min(source, last))] & np.int32(-bit)
+            source += bit
+        slot = stop
+
+
 @kernel
 def read_codes(src, slices, validity, entry_count, out):
     """The indexes at their slots in `out` (int32), 0 where a slot is null."""
     for row in range(slices.shape[0]):
         at = slices[row, OUT_START]
         take = slices[row, TAKE]
-        status = read_page_indexes(
-            src, slices[row, SRC_START], slices[row, SRC_END], slices[row, SKIP], take, entry_count, out, at
-        )
-        if status < 0:
-            return fail(status, row)
-        if take < slices[row, SLOTS]:
-            spread_values(out, at, slices[row, SLOTS], take, validity)
-            clear_values(out, at, slices[row, SLOTS], validity)
+        slots = slices[row, SLOTS]
+        if take > 0:
+            status = read_page_indexes(
+                src,
+                slices[row, SRC_START],
+                slices[row, SRC_END],
+                slices[row, SKIP],
+                take,
+                entry_count,
+                out,
+                at + slots - take,
+            )
+            if status < 0:
+                return fail(status, row)
+            if take < slots:
+                expand_codes(out, at, slots, take, validity)
+        else:
+            for i in range(slots):
+                out[at + i] = 0
     return np.int64(OK)
 
 
@@ -340,3 +371,20 @@ def gather_byte_arrays(indexes, slices, validity, dictionary_offsets, dictionary
         if take < slices[row, SLOTS]:
             spread_offsets(offsets, at, slices[row, SLOTS], take, validity)
     return total
+
+
+@kernel
+def gather_fixed(codes, dictionary, out):
+    """Values that checked `codes` (as read_codes gives them) name; `dictionary` and `out` uint8, uint32 or uint64."""
+    # With nulls, spreading 4-byte codes and gathering once beats gathering and then spreading wider values.
+    for i in range(codes.shape[0]):
+        out[i] = dictionary[np.uint64(np.uint32(codes[i]))]
+
+
+@kernel
+def gather_pairs(codes, dictionary, out):
+    """As gather_fixed for values of 16 bytes: `dictionary` and `out` are uint64[:, 2]."""
+    for i in range(codes.shape[0]):
+        entry = np.uint64(np.uint32(codes[i]))
+        out[i, 0] = dictionary[entry, 0]
+        out[i, 1] = dictionary[entry, 1]

@@ -473,14 +473,9 @@ class ColumnDecoder:
                         load("decimal.widen_integers", dtype.name)(signed, entries.count, entries.pairs)
                         entries.in_range = self._in_range(signed)
                     in_range = in_range and entries.in_range
-                    status = load("dictionary.read_pairs")(
-                        src, part, words, entries.pairs, self._scratch.indexes, wide
-                    )
+                    self._look_up(part, words, low, entries, entries.pairs, wide, "")
                 else:
-                    status = load("dictionary.read_fixed", t)(
-                        src, part, words, entries.values, self._scratch.indexes, out
-                    )
-                self._done(status, low)
+                    self._look_up(part, words, low, entries, entries.values, out, t)
                 continue
             self._done(load(f"{block.module}.{block.function}", t)(src, part, words, out), low)
             if pairs:
@@ -491,6 +486,24 @@ class ColumnDecoder:
                 # Null slots hold anything: then the export looks at the present values itself.
                 in_range = in_range and self._in_range(numbers)
         column.range_checked = pairs and in_range
+
+    def _look_up(
+        self, part: Table, words: Words, low: int, entries: Dictionary, values: NDArray[Any], out: NDArray[Any], t: str
+    ) -> None:
+        """Dictionary values of a group of pages into their slots of `out`; `t` is empty for pairs.
+
+        With nulls the 4-byte codes are spread and then looked up: moving them costs less than moving wider values.
+        """
+        if not words.size:
+            name = "dictionary.read_fixed" if t else "dictionary.read_pairs"
+            status = load(name, t)(self.reader.arena, part, words, values, self._scratch.indexes, out)
+            self._done(status, low)
+            return
+        start, stop = int(part[0, OUT_START]), int(part[-1, OUT_START] + part[-1, SLOTS])
+        codes = self._scratch.int32("codes", stop)
+        self._done(load("dictionary.read_codes")(self.reader.arena, part, words, entries.count, codes), low)
+        gather = load("dictionary.gather_fixed" if t else "dictionary.gather_pairs", t)
+        gather(codes[start:stop], values, out[start:stop])
 
     def _in_range(self, numbers: NDArray[Any]) -> bool:
         logical = self.leaf.logical_type
@@ -725,8 +738,7 @@ class ColumnDecoder:
                     make_views = load("views.make_views", o="int32")
                     make_views(entries.offsets, entries.values, entries.count, 1, entries.pairs)
                 buffers[1] = entries.values
-                status = load("dictionary.read_pairs")(src, part, words, entries.pairs, self._scratch.indexes, views)
-                self._done(status, low)
+                self._look_up(part, words, low, entries, entries.pairs, views, "")
                 if words.size:
                     load("spread.clear_pairs")(views, a, b - a, words)
                 if self.wanted.text and not self._dictionary_is_text(part):

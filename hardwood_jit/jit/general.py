@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 WIDTHS = {
     "plain.read_fixed": ("uint32", "uint64"),
     "dictionary.read_fixed": ("uint8", "uint32", "uint64"),
+    "dictionary.gather_fixed": ("uint8", "uint32", "uint64"),
     "delta.read_integers": ("uint32", "uint64"),
     "byte_stream_split.read_fixed": ("uint32", "uint64"),
     "decimal.widen_integers": ("int32", "int64"),

@@ -6,8 +6,10 @@ Only the pages between the first and the last one asked for are held; asking for
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -231,6 +233,11 @@ class PageReader:
             )
 
     def _take_rows(self, rows: list[list[int]]) -> None:
+        if rows[0][PAGE_KIND] == PageKind.DICTIONARY_PAGE and not self.headers and self._dictionary is None:
+            self._load_dictionary(rows.pop(0))
+        if self._flat and self.plan is None and all(row[PAGE_KIND] != PageKind.DICTIONARY_PAGE for row in rows):
+            self._take_flat_rows(rows)
+            return
         for row in rows:
             if row[PAGE_KIND] == PageKind.DICTIONARY_PAGE:
                 if self.headers or self._dictionary is not None:
@@ -266,15 +273,34 @@ class PageReader:
             self.first_rows.append(first)
             self.stop_rows.append(stop)
 
+    def _take_flat_rows(self, rows: list[list[int]]) -> None:
+        """The common case of _take_rows at once: one value is one row, and nothing contradicts it but the total."""
+        first = self.stop_rows[-1] if self.stop_rows else 0
+        stops = list(accumulate((row[PAGE_VALUES] for row in rows), initial=first))
+        if stops[-1] > self.facts.row_count:
+            page = len(self.headers) + bisect_right(stops, self.facts.row_count) - 1
+            raise CorruptFileError(
+                f"{self.where(page)}: rows up to {stops[-1]}, but the row group has {self.facts.row_count}"
+            )
+        self._values_left -= stops[-1] - first
+        self.headers += rows
+        self._sources += [self._piece] * len(rows)
+        self.first_rows += stops[:-1]
+        self.stop_rows += stops[1:]
+
     # Decompressing pages
 
     def load_through(self, last: int) -> None:
         """Decompress the pages after the held ones, up to but not including number `last`."""
         first = self.first_held + len(self.spans)
         used_by_all = used = self.spans[-1][1] if self.spans else 0
+        expansion = self._expansion
         for page in range(first, last):
-            self._check_size(self.headers[page], page)
-            used_by_all = used_by_all + self.headers[page][PAGE_UNCOMPRESSED]
+            row = self.headers[page]
+            size = row[PAGE_UNCOMPRESSED]
+            if size > self.max_page_bytes or (expansion is not None and size > row[PAGE_COMPRESSED] * expansion + 64):
+                self._check_size(row, page)
+            used_by_all += size
         self._arena.room(used_by_all, used)
         for page in range(first, last):
             self._load(page)
