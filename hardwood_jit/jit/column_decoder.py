@@ -427,7 +427,7 @@ class ColumnDecoder:
         return groups
 
     def _check_room(self, byte_count: int) -> None:
-        """What one record, or the lengths of one page, may take: a few bytes can legally announce billions of values."""
+        """What one record or one page's lengths may take: a few bytes can legally announce billions of values."""
         if byte_count > self.reader.max_page_bytes:
             raise UnsupportedError(
                 f"{self.reader.where()}: {byte_count} bytes are needed at once, above max_page_bytes="
