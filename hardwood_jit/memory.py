@@ -107,8 +107,14 @@ RECYCLER = _Recycler()
 def allocate(byte_count: int) -> Bytes:
     """A buffer of exactly `byte_count` bytes plus SLACK, content unspecified."""
     if byte_count < RECYCLED_FROM:
-        return _fresh(byte_count + SLACK)
+        return np.empty(byte_count + SLACK, np.uint8)
     return RECYCLER.take(byte_count + SLACK)
+
+
+def allocate_array(shape: int | tuple[int, int], dtype: Any, item_bytes: int) -> NDArray[Any]:
+    """A buffer as an array of that shape; `item_bytes` is the size of one row of it."""
+    count = shape if isinstance(shape, int) else shape[0]
+    return np.ndarray(shape, dtype, allocate(count * item_bytes))
 
 
 class Arena:

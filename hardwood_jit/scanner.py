@@ -67,9 +67,11 @@ class ScanJob:
     batch_bytes: int = BATCH_BYTES
     # Bytes per row of the batches so far: the estimate that sizes the next ones.
     measured: list[float] = field(default_factory=list)
+    noted: int = 0
 
     def note(self, batch: Batch) -> None:
-        if batch.num_rows:
+        self.noted += 1
+        if batch.num_rows and (self.noted < 8 or self.noted % 8 == 0):
             used = sum(_column_bytes(column) for column in batch.columns) / batch.num_rows
             self.measured[:] = [used if not self.measured else (self.measured[0] * 3 + used) / 4]
 

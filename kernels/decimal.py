@@ -43,12 +43,15 @@ def widen_one(raw, pos, length, words, out, i):
 
 @kernel
 def widen_integers(values, count, out):
-    """INT32 or INT64 `values` (signed) -> `out` (uint64[:, 2])."""
+    """INT32 or INT64 `values` (signed) -> `out` (uint64[:, 2]); returns a bound that no value's size exceeds."""
+    bits = np.int64(0)
     for i in range(count):
-        value = np.int64(values[i])
-        out[i, 0] = np.uint64(value)
-        out[i, 1] = np.uint64(value >> 63)
-    return np.int64(OK)
+        number = np.int64(values[i])
+        sign = number >> 63
+        bits |= number ^ sign
+        out[i, 0] = np.uint64(number)
+        out[i, 1] = np.uint64(sign)
+    return bits + 1 if bits < np.int64(2**62) else np.int64(2**63 - 1)
 
 
 @kernel

@@ -374,17 +374,47 @@ def gather_byte_arrays(indexes, slices, validity, dictionary_offsets, dictionary
 
 
 @kernel
-def gather_fixed(codes, dictionary, out):
-    """Values that checked `codes` (as read_codes gives them) name; `dictionary` and `out` uint8, uint32 or uint64."""
-    # With nulls, spreading 4-byte codes and gathering once beats gathering and then spreading wider values.
-    for i in range(codes.shape[0]):
-        out[i] = dictionary[np.uint64(np.uint32(codes[i]))]
+def gather_fixed(indexes, validity, start, dictionary, out):
+    """Values that dense, checked `indexes` (as read_indexes gives them) name, at the set bits of the slots of `out`.
+
+    `out` (uint8, uint32 or uint64) holds the slots from `start` on; `indexes` has one spare entry, which like all is
+    below the dictionary's size. A null slot gets the value that comes next: no branch depends on a validity bit, and
+    values move once instead of being gathered and then spread.
+    """
+    position = np.uint64(0)
+    last = np.uint64(indexes.shape[0] - 1)
+    slot = np.int64(start)
+    stop = np.int64(start + out.shape[0])
+    at = np.uint64(0)
+    while slot < stop:
+        word = validity[np.uint64(slot >> 6)] >> np.uint64(slot & 63)
+        count = min(stop - slot, 64 - (slot & 63))
+        for i in range(count):
+            out[at] = dictionary[np.uint64(np.uint32(indexes[min(position, last)]))]
+            position += word & np.uint64(1)
+            word >>= np.uint64(1)
+            at += np.uint64(1)
+        slot += count
+    return np.int64(OK)
 
 
 @kernel
-def gather_pairs(codes, dictionary, out):
+def gather_pairs(indexes, validity, start, dictionary, out):
     """As gather_fixed for values of 16 bytes: `dictionary` and `out` are uint64[:, 2]."""
-    for i in range(codes.shape[0]):
-        entry = np.uint64(np.uint32(codes[i]))
-        out[i, 0] = dictionary[entry, 0]
-        out[i, 1] = dictionary[entry, 1]
+    position = np.uint64(0)
+    last = np.uint64(indexes.shape[0] - 1)
+    slot = np.int64(start)
+    stop = np.int64(start + out.shape[0])
+    at = np.uint64(0)
+    while slot < stop:
+        word = validity[np.uint64(slot >> 6)] >> np.uint64(slot & 63)
+        count = min(stop - slot, 64 - (slot & 63))
+        for i in range(count):
+            entry = np.uint64(np.uint32(indexes[min(position, last)]))
+            out[at, 0] = dictionary[entry, 0]
+            out[at, 1] = dictionary[entry, 1]
+            position += word & np.uint64(1)
+            word >>= np.uint64(1)
+            at += np.uint64(1)
+        slot += count
+    return np.int64(OK)

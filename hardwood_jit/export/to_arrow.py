@@ -246,7 +246,6 @@ def decimal_words(column: Column, words: int, where: str) -> NDArray[np.uint64]:
     """DECIMAL values of any physical type as two's complement of 2 or 4 words, low word first."""
     import hardwood_jit.jit.kernel_cache  # noqa: F401  (names the folder of compiled kernels)
     from hardwood_jit.kernels import decimal
-    from hardwood_jit.kernels.status import OK
 
     count = column.value_count
     if column.form == "decimal128":
@@ -272,7 +271,7 @@ def decimal_words(column: Column, words: int, where: str) -> NDArray[np.uint64]:
         else:  # more bytes than the type has: fine while they only repeat the sign
             offsets = np.arange(count + 1, dtype=np.int64) * width
             status = decimal.widen_byte_arrays(offsets, raw, count, _words(column), out, words)
-    if status != OK:
+    if status < 0:
         raise _too_long(column, where)
     return out
 

@@ -18,10 +18,10 @@ from hardwood_jit.errors import CorruptFileError, UnsupportedError, located
 from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS
 from hardwood_jit.jit.kernel_cache import load
 from hardwood_jit.kernels import tables
-from hardwood_jit.kernels.levels import BODY_FIELDS
+from hardwood_jit.kernels.levels import BIT_PACKED, BODY_FIELDS
 from hardwood_jit.kernels.slices import FIELDS, OUT_START, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
 from hardwood_jit.kernels.status import TRUNCATED, page_of
-from hardwood_jit.memory import Arena, Scratch, allocate
+from hardwood_jit.memory import Arena, Scratch, allocate, allocate_array
 from hardwood_jit.physical import INT96_BYTES, Encoding, PageKind, PhysicalType
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ WORDS = {
     PhysicalType.INT64: ("uint64", np.dtype(np.int64)),
     PhysicalType.DOUBLE: ("uint64", np.dtype(np.float64)),
 }
+
+
+BYTE_ARRAY = PhysicalType.BYTE_ARRAY
+_SIGNED = {"uint32": "int32", "uint64": "int64"}
 
 
 class WindowTooLarge(Exception):
@@ -294,7 +298,10 @@ class ColumnDecoder:
             if status < 0:
                 raise located(status, reader.where(reader.first_held + page_of(status)))
             return NO_NULLS
-        if (bodies[:, 5] == Encoding.BIT_PACKED).any():
+        first = reader.first_held
+        if any(
+            header[tables.PAGE_DEF_ENCODING] == BIT_PACKED for header in reader.headers[first : first + len(bodies)]
+        ):
             return self._slice_packed(bodies, slices, start, stop)
         words = _words_for(stop - start)
         nulls = load("levels.read_validity")(reader.arena, bodies, start, stop, words, self._scratch.counts, slices)
@@ -367,7 +374,7 @@ class ColumnDecoder:
                 continue
             if high - low >= 2**31 - 1:
                 raise UnsupportedError(f"{reader.where()}: a record of more than 2**31 values does not fit one batch")
-            offsets = allocate((slots + 1) * 4)[: (slots + 1) * 4].view(np.int32)
+            offsets = allocate_array(slots + 1, np.int32, 4)
             counts = self._scratch.counts
             status = load("levels.build_repeated")(
                 definitions,
@@ -399,7 +406,7 @@ class ColumnDecoder:
     def _decode_values(self, column: Column, slices: Table, words: Words, first: int) -> None:
         groups = self._encoding_groups(slices, first)
         physical = self.leaf.physical_type
-        if physical == PhysicalType.BYTE_ARRAY:
+        if physical == BYTE_ARRAY:
             self._decode_byte_arrays(column, slices, words, groups)
         elif physical in WORDS:
             self._decode_words(column, slices, words, groups)
@@ -450,28 +457,28 @@ class ColumnDecoder:
         pairs = self.wanted.form == "decimal128"
         in_range = True
         if pairs:
-            wide = allocate(slots * 16)[: slots * 16].view(np.uint64).reshape(slots, 2)
+            wide = allocate_array((slots, 2), np.uint64, 16)
             column.form, column.values = "decimal128", wide
             plain = any(encoding not in DICTIONARY_ENCODINGS for encoding, _, _ in groups)
             out = self._scratch.arena("values").room(slots * width)[: slots * width].view(t) if plain else NO_WORDS
         else:
-            out = allocate(slots * width)[: slots * width].view(t)
+            out = allocate_array(slots, t, width)
             column.values = out.view(dtype)
-            if physical == PhysicalType.BOOLEAN and words.size:
+            if words.size and physical == PhysicalType.BOOLEAN:
                 out[:] = 0  # a null slot must still hold a bool
         for encoding, low, high in groups:
             part = slices[low:high]
             block = DECODERS[physical, encoding]
             if block.takes == "dictionary":
-                if not part[:, TAKE].any():
+                if _is_empty(part, words):
                     continue
                 entries = self._words_dictionary(t)
                 if pairs:
                     if entries.pairs is None:
                         entries.pairs = np.empty((entries.count, 2), np.uint64)
                         signed = entries.values.view(dtype)
-                        load("decimal.widen_integers", dtype.name)(signed, entries.count, entries.pairs)
-                        entries.in_range = self._in_range(signed)
+                        bound = load("decimal.widen_integers", _SIGNED[t])(signed, entries.count, entries.pairs)
+                        entries.in_range = self._in_range(signed, bound)
                     in_range = in_range and entries.in_range
                     self._look_up(part, words, low, entries, entries.pairs, wide, "")
                 else:
@@ -482,9 +489,9 @@ class ColumnDecoder:
                 a = int(part[0, OUT_START])
                 b = int(part[-1, OUT_START] + part[-1, SLOTS])
                 numbers = out.view(dtype)[a:b]
-                load("decimal.widen_integers", dtype.name)(numbers, b - a, wide[a:b])
+                bound = load("decimal.widen_integers", _SIGNED[t])(numbers, b - a, wide[a:b])
                 # Null slots hold anything: then the export looks at the present values itself.
-                in_range = in_range and self._in_range(numbers)
+                in_range = in_range and self._in_range(numbers, bound)
         column.range_checked = pairs and in_range
 
     def _look_up(
@@ -492,7 +499,7 @@ class ColumnDecoder:
     ) -> None:
         """Dictionary values of a group of pages into their slots of `out`; `t` is empty for pairs.
 
-        With nulls the 4-byte codes are spread and then looked up: moving them costs less than moving wider values.
+        With nulls the dense indexes come first, then one pass looks them up where the validity bits say.
         """
         if not words.size:
             name = "dictionary.read_fixed" if t else "dictionary.read_pairs"
@@ -500,18 +507,22 @@ class ColumnDecoder:
             self._done(status, low)
             return
         start, stop = int(part[0, OUT_START]), int(part[-1, OUT_START] + part[-1, SLOTS])
-        codes = self._scratch.int32("codes", stop)
-        self._done(load("dictionary.read_codes")(self.reader.arena, part, words, entries.count, codes), low)
+        taken = int(part[:, TAKE].sum())
+        indexes = self._scratch.int32("codes", taken + 1)
+        indexes[taken] = 0
+        read = load("dictionary.read_indexes")
+        self._done(read(self.reader.arena, part, entries.count, indexes[:taken]), low)
         gather = load("dictionary.gather_fixed" if t else "dictionary.gather_pairs", t)
-        gather(codes[start:stop], values, out[start:stop])
+        gather(indexes, words, start, values, out[start:stop])
 
-    def _in_range(self, numbers: NDArray[Any]) -> bool:
+    def _in_range(self, numbers: NDArray[Any], bound: int) -> bool:
+        """Whether all numbers, none above `bound` in size, have the digits that their DECIMAL announces."""
         logical = self.leaf.logical_type
         if logical is None or logical.precision is None:
             return False
-        if logical.precision >= 19 or numbers.size == 0:
-            return True
         limit = 10**logical.precision
+        if bound < limit or logical.precision >= 19 or numbers.size == 0:
+            return True
         return bool(numbers.max() < limit and numbers.min() > -limit)
 
     def _decode_wide(
@@ -535,7 +546,7 @@ class ColumnDecoder:
             part = slices[low:high]
             block = DECODERS[physical, encoding]
             if block.takes == "dictionary":
-                if not part[:, TAKE].any():
+                if _is_empty(part, words):
                     continue
                 entries = self._wide_dictionary(width)
                 status = load("dictionary.read_wide")(
@@ -656,7 +667,7 @@ class ColumnDecoder:
         capacity += stored
         o = "int32" if capacity < 2**31 - 1 else "int64"
         width = 4 if o == "int32" else 8
-        offsets = allocate((slots + 1) * width)[: (slots + 1) * width].view(o)
+        offsets = allocate_array(slots + 1, o, width)
         offsets[0] = 0
         data = allocate(capacity)
         total = 0
@@ -702,7 +713,7 @@ class ColumnDecoder:
     def _decode_codes(self, column: Column, slices: Table, words: Words) -> None:
         entries = self._bytes_dictionary()
         slots = column.value_count
-        out = allocate(slots * 4)[: slots * 4].view(np.int32)
+        out = allocate_array(slots, np.int32, 4)
         self._done(load("dictionary.read_codes")(self.reader.arena, slices, words, entries.count, out), 0)
         if self.wanted.text and not self._dictionary_is_text(slices):
             assert entries.offsets is not None
@@ -720,7 +731,7 @@ class ColumnDecoder:
         """String views: buffer 0 is the arena of this window, buffer 1 the dictionary, further ones rebuilt values."""
         slots = column.value_count
         src = self.reader.arena
-        views = allocate(slots * 16)[: slots * 16].view(np.uint64).reshape(slots, 2)
+        views = allocate_array((slots, 2), np.uint64, 16)
         buffers = [NO_BYTES, NO_BYTES]
         for encoding, low, high in groups:
             part = slices[low:high]
@@ -830,10 +841,17 @@ class ColumnDecoder:
         )
 
 
+def _is_empty(part: Table, words: Words) -> bool:
+    """Whether these pages deliver no value to the window: then their dictionary may be missing or empty."""
+    if words.size:
+        return not part[:, TAKE].any()
+    return int(part[0, OUT_START]) == int(part[-1, OUT_START] + part[-1, SLOTS])
+
+
 def _words_for(slots: int) -> Words:
     """Room for `slots` bits and one spare word; kernels write every word."""
     count = ((slots + 63) >> 6) + 1
-    return allocate(count * 8)[: count * 8].view(np.uint64)
+    return allocate_array(count, np.uint64, 8)
 
 
 def _validity(words: Words, slots: int, nulls: int) -> Validity:

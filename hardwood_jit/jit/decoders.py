@@ -101,8 +101,8 @@ SIGNATURES: dict[str, str] = {
     "dictionary.read_wide": f"int64({_HEAD}, uint8[::1], int64, int64, int32[::1], uint8[::1])",
     "dictionary.read_indexes": f"int64({_PAGES}, int64, int32[::1])",
     "dictionary.read_codes": f"int64({_HEAD}, int64, int32[::1])",
-    "dictionary.gather_fixed": "void(int32[::1], {t}[::1], {t}[::1])",
-    "dictionary.gather_pairs": "void(int32[::1], uint64[:,::1], uint64[:,::1])",
+    "dictionary.gather_fixed": "int64(int32[::1], uint64[::1], int64, {t}[::1], {t}[::1])",
+    "dictionary.gather_pairs": "int64(int32[::1], uint64[::1], int64, uint64[:,::1], uint64[:,::1])",
     "dictionary.measure_byte_arrays": "int64(int32[::1], int64, {o}[::1])",
     "dictionary.gather_byte_arrays": (
         "int64(int32[::1], int64[:,::1], uint64[::1], int32[::1], uint8[::1], {o}[::1], uint8[::1])"

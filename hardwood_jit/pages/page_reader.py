@@ -9,6 +9,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, cast
 
@@ -41,11 +42,16 @@ if TYPE_CHECKING:
 
 Bytes = NDArray[np.uint8]
 
+# Plain numbers: looking a member up in its Enum costs a microsecond.
+DICTIONARY_PAGE = int(PageKind.DICTIONARY_PAGE)
+DATA_PAGE_V2 = int(PageKind.DATA_PAGE_V2)
+
 FIRST_BLOCK = 64 << 10  # a chunk read piece by piece starts small and doubles: `head` often needs little
 LAST_BLOCK = 4 << 20
 SPARE_BYTES = 100
 
 
+@cache
 def _page_walker() -> Callable[..., tuple[int, int, int]]:
     # Loaded here and not above, so that importing this module does not import numba.
     import hardwood_jit.jit.kernel_cache  # noqa: F401  (names the disk cache)
@@ -182,6 +188,8 @@ class PageReader:
     def discover(self) -> bool:
         """Learn of at least one more data page; False at the end of the chunk."""
         known = len(self.headers)
+        if self._piece_pos == self._piece.size and not self._ended:
+            self._next_piece(known)
         while not self._ended and len(self.headers) == known:
             rows, pos, status = self._walk(
                 self._piece, self._piece_pos, self._piece.size, self._values_left, self._table, 0
@@ -233,13 +241,13 @@ class PageReader:
             )
 
     def _take_rows(self, rows: list[list[int]]) -> None:
-        if rows[0][PAGE_KIND] == PageKind.DICTIONARY_PAGE and not self.headers and self._dictionary is None:
+        if rows[0][PAGE_KIND] == DICTIONARY_PAGE and not self.headers and self._dictionary is None:
             self._load_dictionary(rows.pop(0))
-        if self._flat and self.plan is None and all(row[PAGE_KIND] != PageKind.DICTIONARY_PAGE for row in rows):
+        if self._flat and self.plan is None and all(row[PAGE_KIND] != DICTIONARY_PAGE for row in rows):
             self._take_flat_rows(rows)
             return
         for row in rows:
-            if row[PAGE_KIND] == PageKind.DICTIONARY_PAGE:
+            if row[PAGE_KIND] == DICTIONARY_PAGE:
                 if self.headers or self._dictionary is not None:
                     raise CorruptFileError(f"{self.where(len(self.headers))}: a second dictionary page")
                 self._load_dictionary(row)
@@ -303,7 +311,30 @@ class PageReader:
             used_by_all += size
         self._arena.room(used_by_all, used)
         for page in range(first, last):
-            self._load(page)
+            row = self.headers[page]
+            if row[PAGE_KIND] == DATA_PAGE_V2 or row[PAGE_HAS_CRC]:
+                self._load(page)
+            else:
+                self._load_plainly(page, row)
+
+    def _load_plainly(self, page: int, row: list[int]) -> None:
+        """As _load for the most common page, V1 without a checksum, in few steps: this runs once for every page."""
+        source = self._sources[page]
+        assert source is not None
+        self._sources[page] = None
+        start = self.spans[-1][1] if self.spans else 0
+        stop = start + row[PAGE_UNCOMPRESSED]
+        body = row[PAGE_BODY]
+        inflate(
+            self._decompress,
+            source[body : body + row[PAGE_COMPRESSED]],
+            self._arena.buffer[start:stop],
+            self.where,
+            page,
+        )
+        if not self.spans:
+            self.first_held = page
+        self.spans.append((start, stop))
 
     def _load(self, page: int) -> None:
         """Decompress data page number `page`, the one after the last held page, into the room made behind it."""
@@ -318,7 +349,7 @@ class PageReader:
             self._check_sum(row, body, page)
         arena = self._arena.buffer
         levels = 0
-        if row[PAGE_KIND] == PageKind.DATA_PAGE_V2:
+        if row[PAGE_KIND] == DATA_PAGE_V2:
             levels = row[PAGE_DEF_BYTES] + row[PAGE_REP_BYTES]
             if levels > size or levels > body.size:
                 raise CorruptFileError(f"{self.where(page)}: {levels} bytes of levels in a page of {size} bytes")

@@ -40,7 +40,7 @@ def lay_out(parts: list[bytes], offsets_type: type) -> tuple[np.ndarray, np.ndar
 def test_integers_keep_value_and_sign(width: int) -> None:
     values = random_numbers(width, 300)
     out = np.zeros((300, 2), np.uint64)
-    assert widen_integers(np.array(values, f"i{width}"), 300, out) == OK
+    assert widen_integers(np.array(values, f"i{width}"), 300, out) >= max(abs(value) for value in values) - 1
     assert numbers(out) == values
 
 

@@ -290,3 +290,24 @@ def test_a_failure_names_its_row():
     table.slices[1, SRC_END] = table.slices[1, 0]
     for status in all_readers(table.src, table.slices, table.validity, 50):
         assert (code_of(status), page_of(status)) == (TRUNCATED, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+@pytest.mark.parametrize("density", [0.0, 0.01, 0.5, 0.99, 1.0])
+def test_dense_indexes_are_looked_up_at_the_set_bits(dtype: type, density: float) -> None:
+    random = np.random.default_rng(11)
+    entries = random.integers(0, 200, 37).astype(dtype)
+    pairs = np.stack([entries.astype(np.uint64), np.arange(37, dtype=np.uint64)], axis=1)
+    for start, slots in ((0, 0), (0, 1), (3, 61), (5, 64), (64, 65), (7, 1000)):
+        present = np.concatenate([np.zeros(start, bool), random.random(slots) < density])
+        bits = np.packbits(present, bitorder="little")
+        words = np.zeros(bits.size // 8 + 2, np.uint64)
+        words.view(np.uint8)[: bits.size] = bits
+        count = int(present.sum())
+        indexes = np.append(random.integers(0, 37, count), 0).astype(np.int32)
+        out = np.zeros(slots, dtype)
+        assert dictionary.gather_fixed(indexes, words, start, entries, out) == 0
+        assert out[present[start:]].tolist() == entries[indexes[:count]].tolist()
+        wide = np.zeros((slots, 2), np.uint64)
+        assert dictionary.gather_pairs(indexes, words, start, pairs, wide) == 0
+        assert wide[present[start:]].tolist() == pairs[indexes[:count]].tolist()
