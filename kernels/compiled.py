@@ -207,6 +207,14 @@ def kernel(function):
     return dispatcher
 
 
+def quick_kernel(function):
+    """A kernel of a few microseconds, which keeps the GIL: giving it away and waiting for it again takes longer."""
+    dispatcher = njit(**{**_OPTIONS, "nogil": False}, pipeline_class=KernelCompiler)(function)
+    if not config.DISABLE_JIT:
+        dispatcher._cache = DiskCache(function, False)
+    return dispatcher
+
+
 _as_kernel = cache(kernel)
 
 

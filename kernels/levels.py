@@ -8,7 +8,7 @@ body is repetition levels, definition levels, values. Rows are numbered from the
 import numpy as np
 
 from .bits import load_u32
-from .compiled import block, fail, kernel
+from .compiled import block, fail, kernel, quick_kernel
 from .rle import count_hybrid_values, read_hybrid_levels, read_packed_levels, read_present_bits
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
 from .status import BAD_COUNT, BAD_LEVEL, BAD_RECORD_START, CORRUPT, OK, TRUNCATED
@@ -53,7 +53,7 @@ def find_stream(src, pos, end, byte_count, encoding, maximum, value_count):
     return np.int64(pos + 4), np.int64(pos + 4 + size)
 
 
-@kernel
+@quick_kernel
 def slice_required(bodies, start, stop, slices):
     """Slices of a column without levels for the rows start .. stop; OK or a failure."""
     out = np.int64(0)

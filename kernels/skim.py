@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import tables as t
 from .bits import read_varint64, zigzag
-from .compiled import kernel
+from .compiled import quick_kernel
 from .status import BAD_HEADER, NEED_MORE, OK, TABLE_FULL, TOO_DEEP, TRUNCATED
 
 # Compact type codes.
@@ -149,7 +149,7 @@ STACK_FIELDS = MAX_DEPTH + 4 * FRAME_FIELDS
 
 # One function walks everything: compiling takes a second, and every function that calls another one carries, and
 # compiles, its machine code once more.
-@kernel
+@quick_kernel
 def skim(src, pos, end, struct, values_left, out, row, stack):
     """Walk the `struct` at `pos`: known fields into out[row], skip and check the rest. (next row, position, status).
 
