@@ -742,17 +742,13 @@ class ColumnDecoder:
                 views[a:b] = 0
                 continue
             if takes == "dictionary":
-                entries = self._bytes_dictionary()
-                assert entries.offsets is not None
-                if entries.pairs is None:
-                    entries.pairs = np.empty((entries.count, 2), np.uint64)
-                    make_views = load("views.make_views", o="int32")
-                    make_views(entries.offsets, entries.values, entries.count, 1, entries.pairs)
+                entries = self._view_dictionary()
+                assert entries.pairs is not None
                 buffers[1] = entries.values
                 self._look_up(part, words, low, entries, entries.pairs, views, "")
                 if words.size:
                     load("spread.clear_pairs")(views, a, b - a, words)
-                if self.wanted.text and not self._dictionary_is_text(part):
+                if self.wanted.text and not entries.is_text:
                     self._text(load("utf8.check_utf8_views")(views[a:b], b - a, 1, entries.values))
             elif takes == "byte arrays":
                 self._done(load("views.read_plain_views")(src, part, words, 0, views), low)
@@ -833,6 +829,21 @@ class ColumnDecoder:
             row = self._dictionary_slice(byte_count, count)
             self._dictionary_failed(load("plain.read_byte_arrays", o="int32")(page, row, NO_WORDS, offsets, data))
             self._dictionary = Dictionary(count, data, offsets)
+        return self._dictionary
+
+    def _view_dictionary(self) -> Dictionary:
+        """Views of the entries where they lie in the dictionary page, which becomes buffer 1 of the column."""
+        if self._dictionary is None:
+            page, byte_count, count = self._dictionary_page()
+            if count > byte_count // 4:
+                self._too_many(count, byte_count)
+            pairs = np.empty((count, 2), np.uint64)
+            row = self._dictionary_slice(byte_count, count)
+            self._dictionary_failed(load("views.read_plain_views")(page, row, NO_WORDS, 1, pairs))
+            is_text = bool(load("utf8.pages_are_ascii")(page, row)) if self.wanted.text else False
+            if self.wanted.text and not is_text:
+                is_text = load("utf8.check_utf8_views")(pairs, count, 1, page) >= 0
+            self._dictionary = Dictionary(count, page, pairs=pairs, is_text=is_text)
         return self._dictionary
 
     def _too_many(self, count: int, byte_count: int) -> None:
