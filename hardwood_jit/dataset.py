@@ -292,7 +292,7 @@ class Scan:
         >>> [batch["id"].values.tolist() for batch in hw.scan(trips).batches()]
         [[1, 2, 3], [4, 5, 6]]
         """
-        from hardwood_jit.jit.column_decoder import Wanted
+        from hardwood_jit.jit.value_decoder import Wanted
 
         return self._run(lambda leaf: Wanted(), _same, bounded=True, progress=progress)
 
@@ -395,7 +395,7 @@ class Scan:
         self, options: ArrowOptions, *, bounded: bool, progress: ProgressOption = False
     ) -> Iterator[pa.RecordBatch]:
         from hardwood_jit.export.to_arrow import batch_to_arrow, wants_form
-        from hardwood_jit.jit.column_decoder import Wanted
+        from hardwood_jit.jit.value_decoder import Wanted
         from hardwood_jit.types import is_text
 
         schema = self.schema

@@ -25,7 +25,8 @@ from hardwood_jit.plan.scan_plan import GroupPlan
 from hardwood_jit.source import merge_ranges
 
 if TYPE_CHECKING:
-    from hardwood_jit.jit.column_decoder import ColumnDecoder, Wanted
+    from hardwood_jit.jit.column_decoder import ColumnDecoder
+    from hardwood_jit.jit.value_decoder import Wanted
     from hardwood_jit.metadata.footer import FileMetadata
     from hardwood_jit.metadata.schema import Leaf, Schema
     from hardwood_jit.source import Source
@@ -275,7 +276,7 @@ class GroupScan:
         return best
 
     def _decode(self, start: int, stop: int) -> tuple[tuple[Column, ...], int]:
-        from hardwood_jit.jit.column_decoder import WindowTooLarge
+        from hardwood_jit.jit.value_decoder import WindowTooLarge
 
         while True:
             for decoder in self._decoders:
