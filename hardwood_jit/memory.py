@@ -33,11 +33,11 @@ def _fresh(byte_count: int) -> Bytes:
 
 
 class _Recycler:
-    """Buffers of dropped results, kept for the next ones: a page the kernel must clear costs as much as decoding it.
+    """Buffers of dropped results, kept for the next ones: the system clears every page that it hands out, in our time.
 
-    Clearing pages was 30 % of a full scan of lineitem whose result was dropped before the next one began. At most an
-    eighth of the machine's memory and RETAINED_BYTES are kept, nothing for longer than RETAINED_SECONDS after its last
-    use, looked at whenever a buffer comes or goes.
+    Nine columns of lineitem, again after the last result was dropped: 356 ms without this, 317 with it, one thread.
+    At most an eighth of the machine's memory and RETAINED_BYTES are kept, nothing for longer than RETAINED_SECONDS
+    after its last use, looked at whenever a buffer comes or goes.
     """
 
     def __init__(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS, SIGNATURES
 from hardwood_jit.jit.kernel_cache import load
-from hardwood_jit.kernels.skim import skim_footer, walk_pages
+from hardwood_jit.kernels.skim import skip_struct
 from hardwood_jit.physical import Encoding, PhysicalType
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ _WIDTH_OF = {
 
 def load_all() -> None:
     """Every kernel of SIGNATURES, with 32-bit offsets."""
-    _ = skim_footer, walk_pages  # compiled by the first footer and the first page
+    skip_struct(np.zeros(1, np.uint8), 0, 1)  # an empty struct: compiles the walker of footers and page headers
     for name in SIGNATURES:
         for t in WIDTHS.get(name, ("",)):
             load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
@@ -45,12 +47,14 @@ def load_for(leaf: Leaf, encodings: Iterable[Encoding | int]) -> None:
     else:
         names = ["levels.read_validity" if leaf.max_definition_level else "levels.slice_required"]
     for encoding in encodings:
-        block = DECODERS.get((leaf.physical_type, Encoding(encoding)))
-        if block is None:
-            continue  # RLE and BIT_PACKED in a chunk's list are those of its levels
+        if not isinstance(encoding, Encoding) or (leaf.physical_type, encoding) not in DECODERS:
+            continue  # RLE and BIT_PACKED in a chunk's list are those of its levels; an unknown one fails when read
+        block = DECODERS[leaf.physical_type, encoding]
         names.append(f"{block.module}.{block.function}")
         if leaf.physical_type == PhysicalType.BYTE_ARRAY and encoding in DICTIONARY_ENCODINGS:
             names += ["dictionary.read_indexes", "dictionary.measure_byte_arrays", "plain.read_byte_arrays"]
+        elif leaf.max_definition_level and encoding in DICTIONARY_ENCODINGS and leaf.physical_type in _WIDTH_OF:
+            names += ["dictionary.read_indexes", "dictionary.gather_fixed"]
     for name in names:
         t = _WIDTH_OF.get(leaf.physical_type, "") if name in WIDTHS else ""
         load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
