@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardwood_jit.errors import CorruptFileError, UnsupportedError, located, place
-from hardwood_jit.kernels.status import NEED_MORE, TABLE_FULL
+from hardwood_jit.kernels.status import MEANING, NEED_MORE, TABLE_FULL, code_of, page_of
 from hardwood_jit.kernels.tables import (
     PAGE_BODY,
     PAGE_COMPRESSED,
@@ -35,7 +35,7 @@ from hardwood_jit.kernels.tables import (
 )
 from hardwood_jit.memory import Arena
 from hardwood_jit.pages.codecs import decompressor, inflate
-from hardwood_jit.physical import Encoding, PageKind
+from hardwood_jit.physical import Codec, Encoding, PageKind
 
 if TYPE_CHECKING:
     from hardwood_jit.source import Source
@@ -49,6 +49,7 @@ DATA_PAGE_V2 = int(PageKind.DATA_PAGE_V2)
 FIRST_BLOCK = 64 << 10  # a chunk read piece by piece starts small and doubles: `head` often needs little
 LAST_BLOCK = 4 << 20
 SPARE_BYTES = 100
+NOT_LOADED = (-1, -1)
 
 
 @cache
@@ -58,6 +59,13 @@ def _page_walker() -> Callable[..., tuple[int, int, int]]:
     from hardwood_jit.kernels.skim import walk_pages
 
     return cast("Callable[..., tuple[int, int, int]]", walk_pages)
+
+
+@cache
+def _snappy() -> Callable[..., int]:
+    from hardwood_jit.jit.kernel_cache import load
+
+    return load("snappy.inflate_pages")
 
 
 @dataclass(slots=True)  # not frozen: made for every column of every row group, and freezing costs 2 µs
@@ -160,6 +168,7 @@ class PageReader:
         self._checksums = checksums
         self.max_page_bytes = max_page_bytes
         self._decompress, self._expansion = decompressor(facts.codec, self.where)
+        self._is_snappy = facts.codec == Codec.SNAPPY
         self._piece: Bytes = np.empty(0, np.uint8)
         self._piece_pos = 0
         self._table = np.empty((8, PAGE_FIELDS), np.int64)
@@ -174,9 +183,13 @@ class PageReader:
         self.stop_rows: list[int] = []  # ... and before its end; grows as pages are loaded where headers do not tell
         self._sources: list[Bytes | None] = []
         self._released = 0
-        # The held pages: numbers first_held .. first_held + len(spans), at these places of the arena.
+        # The held pages: numbers first_held .. first_held + len(spans), at these places of the arena, or NOT_LOADED.
         self.first_held = 0
         self.spans: list[tuple[int, int]] = []
+        self._used = 0  # bytes of the arena
+        # Counted for explain:
+        self.loaded_pages = 0
+        self.loaded_bytes = 0
 
     def where(self, page: int | None = None) -> str:
         if page is not None and self.plan is not None and page < len(self.plan.numbers):
@@ -300,72 +313,89 @@ class PageReader:
 
     def load_through(self, last: int) -> None:
         """Decompress the pages after the held ones, up to but not including number `last`."""
-        first = self.first_held + len(self.spans)
-        used_by_all = used = self.spans[-1][1] if self.spans else 0
+        self.load(range(self.first_held + len(self.spans), last))
+
+    def load(self, pages: Iterable[int]) -> None:
+        """Decompress those of `pages` (none below `first_held`) that are not held yet, behind the held ones."""
+        base, spans = self.first_held, self.spans
+        wanted = [page for page in pages if page - base >= len(spans) or spans[page - base] is NOT_LOADED]
+        if not wanted:
+            return
+        spans += [NOT_LOADED] * (wanted[-1] + 1 - base - len(spans))
+        stop = self._used
         expansion = self._expansion
-        for page in range(first, last):
+        for page in wanted:
             row = self.headers[page]
             size = row[PAGE_UNCOMPRESSED]
             if size > self.max_page_bytes or (expansion is not None and size > row[PAGE_COMPRESSED] * expansion + 64):
                 self._check_size(row, page)
-            used_by_all += size
-        self._arena.room(used_by_all, used)
-        for page in range(first, last):
+            start, stop = stop, stop + size
+            spans[page - base] = (start, stop)
+        self._arena.room(stop, self._used)
+        self.loaded_pages += len(wanted)
+        self.loaded_bytes += stop - self._used
+        self._used = stop
+        table: list[tuple[int, int, int, int]] = []  # of pages that one kernel call decompresses
+        numbers: list[int] = []
+        piece: Bytes | None = None
+        for page in wanted:
             row = self.headers[page]
-            if row[PAGE_KIND] == DATA_PAGE_V2 or row[PAGE_HAS_CRC]:
-                self._load(page)
+            source = self._sources[page]
+            assert source is not None
+            self._sources[page] = None
+            if source is not piece:
+                self._inflate_all(piece, table, numbers)
+                piece, table, numbers = source, [], []
+            start, stop = spans[page - base]
+            body = row[PAGE_BODY]
+            end = body + row[PAGE_COMPRESSED]
+            if row[PAGE_HAS_CRC]:
+                self._check_sum(row, source[body:end], page)
+            if row[PAGE_KIND] == DATA_PAGE_V2:
+                levels = self._copy_levels(row, page, source, start)
+                body += levels
+                start += levels
+                if not row[PAGE_IS_COMPRESSED]:
+                    self._copy_stored(source[body:end], start, stop, page)
+                    continue
+            if start == stop:
+                continue  # writers store nothing at all, or a frame of nothing: neither is worth a call
+            if self._is_snappy:
+                table.append((body, end, start, stop))
+                numbers.append(page)
             else:
-                self._load_plainly(page, row)
+                inflate(self._decompress, source[body:end], self._arena.buffer[start:stop], self.where, page)
+        self._inflate_all(piece, table, numbers)
 
-    def _load_plainly(self, page: int, row: list[int]) -> None:
-        """As _load for the most common page, V1 without a checksum, in few steps: this runs once for every page."""
-        source = self._sources[page]
-        assert source is not None
-        self._sources[page] = None
-        start = self.spans[-1][1] if self.spans else 0
-        stop = start + row[PAGE_UNCOMPRESSED]
-        body = row[PAGE_BODY]
-        inflate(
-            self._decompress,
-            source[body : body + row[PAGE_COMPRESSED]],
-            self._arena.buffer[start:stop],
-            self.where,
-            page,
-        )
-        if not self.spans:
-            self.first_held = page
-        self.spans.append((start, stop))
+    def _inflate_all(self, piece: Bytes | None, table: list[tuple[int, int, int, int]], numbers: list[int]) -> None:
+        """Decompress snappy pages of one piece with one call, which gives the interpreter lock away once."""
+        if piece is None or not table:
+            return
+        if not (piece.flags.writeable and piece.flags.c_contiguous):
+            piece = np.array(piece)  # kernels are compiled for one kind of array
+        status = _snappy()(piece, np.array(table, np.int64), self._arena.buffer)
+        if status < 0:
+            page = numbers[page_of(status)]
+            start, end, _, _ = table[page_of(status)]
+            raise CorruptFileError(
+                f"{self.where(page)}: {end - start} compressed bytes do not decompress: {MEANING[code_of(status)]}"
+            )
 
-    def _load(self, page: int) -> None:
-        """Decompress data page number `page`, the one after the last held page, into the room made behind it."""
-        row = self.headers[page]
-        source = self._sources[page]
-        assert source is not None
-        self._sources[page] = None
-        body = source[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
-        size = row[PAGE_UNCOMPRESSED]
-        start = self.spans[-1][1] if self.spans else 0
-        if row[PAGE_HAS_CRC]:
-            self._check_sum(row, body, page)
-        arena = self._arena.buffer
-        levels = 0
-        if row[PAGE_KIND] == DATA_PAGE_V2:
-            levels = row[PAGE_DEF_BYTES] + row[PAGE_REP_BYTES]
-            if levels > size or levels > body.size:
-                raise CorruptFileError(f"{self.where(page)}: {levels} bytes of levels in a page of {size} bytes")
-            if levels:
-                arena[start : start + levels] = body[:levels]
-                body = body[levels:]
-        out = arena[start + levels : start + size]
-        if row[PAGE_IS_COMPRESSED]:
-            inflate(self._decompress, body, out, self.where, page)
-        elif body.size != out.size:
-            raise CorruptFileError(f"{self.where(page)}: {body.size} bytes stored, its header says {out.size}")
-        else:
-            out[:] = body
-        if not self.spans:
-            self.first_held = page
-        self.spans.append((start, start + size))
+    def _copy_levels(self, row: list[int], page: int, source: Bytes, start: int) -> int:
+        """The levels of a V2 page, which are never compressed: how many bytes they take."""
+        levels = row[PAGE_DEF_BYTES] + row[PAGE_REP_BYTES]
+        if levels > row[PAGE_UNCOMPRESSED] or levels > row[PAGE_COMPRESSED]:
+            size = row[PAGE_UNCOMPRESSED]
+            raise CorruptFileError(f"{self.where(page)}: {levels} bytes of levels in a page of {size} bytes")
+        if levels:
+            body = row[PAGE_BODY]
+            self._arena.buffer[start : start + levels] = source[body : body + levels]
+        return levels
+
+    def _copy_stored(self, body: Bytes, start: int, stop: int, page: int) -> None:
+        if body.size != stop - start:
+            raise CorruptFileError(f"{self.where(page)}: {body.size} bytes stored, its header says {stop - start}")
+        self._arena.buffer[start:stop] = body
 
     def drop_before(self, page: int, arena: Arena | None = None) -> None:
         """Forget held pages below `page`. What stays moves to the front of `arena`, by default the one in use.
@@ -377,13 +407,22 @@ class PageReader:
         self._released = max(self._released, page)
         gone = min(max(page - self.first_held, 0), len(self.spans))
         kept = self.spans[gone:]
-        offset, size = (kept[0][0], kept[-1][1] - kept[0][0]) if kept else (0, 0)
         old = self._arena.buffer
         if arena is not None:
             self._arena = arena
-        if size and (offset or arena is not None):
-            self._arena.room(size)[:size] = old[offset : offset + size]
-            kept = [(start - offset, stop - offset) for start, stop in kept]
+        elif not gone and kept:
+            return  # nothing to move
+        used = 0
+        # In the order in which they lie: each moves towards the front, over what has moved already.
+        loaded = (number for number, span in enumerate(kept) if span is not NOT_LOADED)
+        order = sorted(loaded, key=kept.__getitem__)
+        self._arena.room(sum(kept[number][1] - kept[number][0] for number in order))
+        for number in order:
+            start, stop = kept[number]
+            self._arena.buffer[used : used + stop - start] = old[start:stop]
+            kept[number] = (used, used + stop - start)
+            used += stop - start
+        self._used = used
         self.spans = kept
         self.first_held = self.first_held + gone if kept else max(page, self.first_held)
 

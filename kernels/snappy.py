@@ -1,0 +1,140 @@
+# mypy: ignore-errors
+"""Raw snappy blocks -> bytes, for all pages of a column in one call.
+
+One call per column instead of one per page: the interpreter lock is given away once, and two threads rarely meet there.
+A block is its decompressed size as a varint, then elements: literals, and copies from up to 2**32 bytes before. Bytes
+are moved 8 and 16 at a time and may run over the end of an element, never over the end of the page: the pages of a
+column lie side by side.
+"""
+
+import numpy as np
+
+from .bits import copy_16, copy_bytes, load_u64, read_varint, store_u64
+from .compiled import block, fail, kernel
+from .status import BAD_COUNT, CORRUPT, OK, TRUNCATED
+
+# Columns of the table of pages; all int64, checked by the caller to lie inside `src` and `out`.
+IN_START = 0
+IN_END = 1
+OUT_START = 2
+OUT_END = 3
+INFLATE_FIELDS = 4
+
+_SPARE = 80  # an element's bytes (64 at most) and what moves of 8 and 16 bytes may run over
+
+
+def _element_table():
+    """Per tag byte: the length (8 bits), bits 8..10 of a copy's distance, bytes that follow the tag (from bit 11)."""
+    table = np.zeros(256, np.uint16)
+    for tag in range(256):
+        kind, length, high, extra = tag & 3, (tag >> 2) + 1, 0, 0
+        if kind == 0 and length > 60:
+            length, extra = 1, length - 60
+        elif kind == 1:
+            length, high, extra = ((tag >> 2) & 7) + 4, tag >> 5, 1
+        elif kind > 1:
+            extra = 2 if kind == 2 else 4
+        table[tag] = length | (high << 8) | (extra << 11)
+    return table
+
+
+_ELEMENTS = _element_table()
+
+
+@block
+def inflate_block(src, pos, end, out, start, stop):
+    """Decompress src[pos:end] into out[start:stop], filling it exactly: OK or a status."""
+    size, pos = read_varint(src, pos, end)
+    if pos < 0:
+        return np.int64(TRUNCATED)
+    if size != stop - start:
+        return np.int64(BAD_COUNT)
+    at = np.int64(start)
+    # Positions up to which a fixed number of bytes may be moved whatever the element's length.
+    safe_in = min(end, np.int64(src.shape[0]) - _SPARE)
+    safe_out = stop - _SPARE
+    while pos < end:
+        if pos < safe_in and at < safe_out:
+            word = load_u64(src, pos)
+            tag = word & np.uint64(0xFF)
+            if tag & np.uint64(3) == np.uint64(0):
+                length = np.int64(tag >> np.uint64(2)) + 1
+                if length <= 16 and length < end - pos and length <= stop - at:
+                    copy_16(out, at, src, pos + 1)
+                    at += length
+                    pos += length + 1
+                    continue
+            else:
+                entry = np.int64(_ELEMENTS[tag])
+                length = entry & 0xFF
+                extra = entry >> 11
+                distance = (entry & 0x700) + np.int64((word >> np.uint64(8)) & ~(~np.uint64(0) << np.uint64(8 * extra)))
+                if extra >= end - pos or length > stop - at or distance > at - start or distance == 0:
+                    return np.int64(CORRUPT)
+                source = at - distance
+                pos += extra + 1
+                if length <= 16 and distance >= 8:
+                    store_u64(out, at, load_u64(out, source))
+                    store_u64(out, at + 8, load_u64(out, source + 8))
+                    at += length
+                    continue
+                target = at
+                at += length
+                while target - source < 8:
+                    store_u64(out, target, load_u64(out, source))
+                    target += target - source
+                while target < at:
+                    store_u64(out, target, load_u64(out, source))
+                    target += 8
+                    source += 8
+                continue
+        tag = np.int64(src[np.uint64(pos)])
+        kind = tag & 3
+        pos += 1
+        length = (tag >> 2) + 1
+        if kind == 0:
+            if length > 60:
+                extra = length - 60
+                if extra > end - pos:
+                    return np.int64(TRUNCATED)
+                length = np.int64(0)
+                for i in range(extra):
+                    length |= np.int64(src[np.uint64(pos + i)]) << (8 * i)
+                length += 1
+                pos += extra
+            if length > end - pos or length > stop - at:
+                return np.int64(CORRUPT)
+            copy_bytes(out, at, src, pos, length)
+            pos += length
+            at += length
+            continue
+        size = np.int64(1) if kind == 1 else np.int64(2) if kind == 2 else np.int64(4)
+        if end - pos < size:
+            return np.int64(TRUNCATED)
+        distance = np.int64(0)
+        for i in range(size):
+            distance |= np.int64(src[np.uint64(pos + i)]) << (8 * i)
+        pos += size
+        if kind == 1:
+            distance |= (tag >> 5) << 8
+            length = ((tag >> 2) & 7) + 4
+        if distance == 0 or distance > at - start or length > stop - at:
+            return np.int64(CORRUPT)
+        for i in range(length):
+            out[np.uint64(at + i)] = out[np.uint64(at - distance + i)]
+        at += length
+    if at != stop:
+        return np.int64(BAD_COUNT)
+    return np.int64(OK)
+
+
+@kernel
+def inflate_pages(src, table, out):
+    """Decompress every row of `table` from `src` into `out` (both uint8): OK or `fail`."""
+    for row in range(table.shape[0]):
+        status = inflate_block(
+            src, table[row, IN_START], table[row, IN_END], out, table[row, OUT_START], table[row, OUT_END]
+        )
+        if status < 0:
+            return fail(status, row)
+    return np.int64(OK)
