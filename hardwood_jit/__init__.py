@@ -16,6 +16,8 @@ from hardwood_jit.errors import (
     SchemaMismatchError,
     UnsupportedError,
 )
+from hardwood_jit.plan.predicate import Predicate, col
+from hardwood_jit.plan.predicate_text import parse
 from hardwood_jit.rows import Interval, Row
 from hardwood_jit.warming import kernel_cache, warm
 
@@ -33,13 +35,16 @@ __all__ = [
     "Layer",
     "MissingDependencyError",
     "PredicateError",
+    "Predicate",
     "Row",
     "Scan",
     "SchemaMismatchError",
     "UnsupportedError",
     "Validity",
+    "col",
     "kernel_cache",
     "open",
+    "parse",
     "read",
     "scan",
     "warm",

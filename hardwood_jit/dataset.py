@@ -14,10 +14,13 @@ from hardwood_jit.batch import Batch
 from hardwood_jit.errors import SchemaMismatchError, UnsupportedError
 from hardwood_jit.metadata.footer import FileMetadata, read_footer
 from hardwood_jit.metadata.schema import Leaf, Schema
-from hardwood_jit.options import MAX_PAGE_BYTES, OpenOptions
+from hardwood_jit.options import BATCH_BYTES, MAX_PAGE_BYTES, OpenOptions
+from hardwood_jit.plan.bind import bind
+from hardwood_jit.plan.predicate import Col, Predicate, as_predicate
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
 from hardwood_jit.progress import Progress, ProgressOption
+from hardwood_jit.row_limits import last_rows, skip_and_head
 from hardwood_jit.source import ReadCounts, Source, open_source
 
 if TYPE_CHECKING:
@@ -26,11 +29,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hardwood_jit.export.to_arrow import ArrowOptions
+    from hardwood_jit.group_columns import ScanFile
+    from hardwood_jit.group_scan import ScanJob
     from hardwood_jit.rows import Row
-    from hardwood_jit.scanner import ScanFile
 
 T = TypeVar("T")
 ColumnName = str | tuple[str, ...]
+DnfFilter = Sequence[Any]  # [("age", ">", 21), ...], or a list of such lists
 
 TABLE_BATCH_BYTES = 12 << 20  # whole results are not bounded by a budget, so fewer and larger pieces serve better
 
@@ -189,6 +194,21 @@ class Scan:
             else:
                 raise TypeError(f"select() takes column names, not {column!r}")
         return self._with(replace(self._selection, columns=tuple(flat)))
+
+    def filter(self, predicate: Predicate | Col | str | DnfFilter) -> Scan:
+        """Only rows for which the predicate is definitely true; called again, both must be.
+
+        Takes an expression, its text, or tuples as pyarrow and pandas do; its columns need not be selected.
+
+        >>> from hardwood_jit import col
+        >>> hw.scan(trips).filter(col("fare") > 10).select("id").to_numpy()["id"].tolist()
+        [1, 4, 6]
+        >>> hw.scan(trips).filter("fare > 10 and not city = 'Delft'").count()
+        2
+        >>> hw.scan(trips).filter([("fare", "<", 10)]).to_numpy()["id"].tolist()
+        [3]
+        """
+        return self._with(self._selection.with_filter(as_predicate(predicate)))
 
     def skip(self, rows: int) -> Scan:
         """Without the first `rows` rows of the result.
@@ -356,13 +376,18 @@ class Scan:
         return to_numpy(self.batches(progress=progress), self.schema)
 
     def count(self) -> int:
-        """Rows of the result; only footers are read.
+        """Rows of the result; without a filter only footers are read, with one no output column.
 
         >>> hw.scan(trips).skip(2).count()
         4
+        >>> hw.scan(trips).filter("fare is null").count()
+        2
         """
         self._check_open()
-        return sum(plan.rows.row_count for plan in self._plan())
+        if self._selection.predicate is None:
+            return sum(plan.rows.row_count for plan in self._plan())
+        nothing = self._with(replace(self._selection, columns=()))
+        return sum(batch.num_rows for batch in nothing.batches())
 
     def __arrow_c_schema__(self) -> object:
         """The schema as an Arrow PyCapsule.
@@ -422,27 +447,46 @@ class Scan:
     def _results(
         self, wanted: Callable[[Leaf], Any], finish: Callable[[Batch], T], bounded: bool, progress: ProgressOption
     ) -> Iterator[T]:
-        from hardwood_jit.options import BATCH_BYTES
-        from hardwood_jit.scanner import ScanJob, run_groups
+        from hardwood_jit.scanner import run_groups
 
         selection = self._selection
         schema = self.schema
-        job = ScanJob(
+        filtered = selection.predicate is not None
+        job = self._job(schema, wanted, bounded)
+        threads = selection.threads or default_threads()
+        # How many rows pass is known when they have passed.
+        meter = Progress.of(progress, (lambda: self._dataset.num_rows) if filtered else self.count)
+        with meter:
+            counted = meter.counting(finish)
+            if not schema.leaves and not filtered:  # rows without columns: nothing to read
+                empty = (Batch(schema, (), plan.rows.row_count, "", plan.row_group) for plan in self._plan())
+                yield from map(counted, empty)
+                return
+            ahead = 2 * threads if bounded else None
+            if not filtered or (selection.skip is None and selection.head is None and selection.tail is None):
+                yield from run_groups(self._tasks(schema), job, threads, counted, ahead)
+                return
+            found = run_groups(self._tasks(schema), job, threads, _same, 2 * threads)
+            try:
+                if selection.tail is not None:
+                    yield from map(counted, last_rows(found, selection.tail))
+                else:
+                    yield from map(counted, skip_and_head(found, selection.skip or 0, selection.head))
+            finally:
+                found.close()
+
+    def _job(self, schema: Schema, wanted: Callable[[Leaf], Any], bounded: bool) -> ScanJob:
+        from hardwood_jit.group_scan import ScanJob
+
+        selection = self._selection
+        return ScanJob(
             schema,
             tuple(wanted(leaf) for leaf in schema.leaves),
             self._dataset._options,
             selection.batch_size,
             BATCH_BYTES if bounded else TABLE_BATCH_BYTES,
+            group_limit=None if selection.head is None else selection.head + (selection.skip or 0),
         )
-        threads = selection.threads or default_threads()
-        meter = Progress.of(progress, self.count if progress else None)
-        with meter:
-            counted = meter.counting(finish)
-            if not schema.leaves:  # rows without columns: nothing to read
-                empty = (Batch(schema, (), plan.rows.row_count, "", plan.row_group) for plan in self._plan())
-                yield from map(counted, empty)
-                return
-            yield from run_groups(self._tasks(schema), job, threads, counted, 2 * threads if bounded else None)
 
     def _plan(self) -> Iterator[GroupPlan]:
         files = self._dataset.files
@@ -456,12 +500,19 @@ class Scan:
             yield opened[plan.file], plan
 
     def _open_file(self, number: int, schema: Schema) -> ScanFile:
-        from hardwood_jit.scanner import ScanFile
+        from hardwood_jit.group_columns import ScanFile
 
         file = self._dataset.files[number]
         metadata = file.metadata
-        leaves = schema.leaves if number == 0 else _matching_leaves(schema, metadata.schema, file.name)
-        return ScanFile(file.source, metadata, leaves)
+        leaves = schema.leaves
+        predicate = self._selection.predicate
+        bound = None if predicate is None else bind(predicate, metadata.schema)
+        if number:
+            leaves = _matching_leaves(leaves, metadata.schema, file.name)
+            if predicate is not None:
+                first = bind(predicate, self._dataset.schema)
+                _matching_leaves(first.leaves, metadata.schema, file.name)
+        return ScanFile(file.source, metadata, leaves, bound)
 
     def _check_open(self) -> None:
         if self._dataset._closed:
@@ -482,11 +533,11 @@ def _arrow_options(strings: str = "contiguous", dictionary: Iterable[str] = (), 
     return ArrowOptions(strings=strings, dictionary=frozenset(names), int96=int96)
 
 
-def _matching_leaves(wanted: Schema, schema: Schema, file: str) -> tuple[Leaf, ...]:
+def _matching_leaves(wanted: Sequence[Leaf], schema: Schema, file: str) -> tuple[Leaf, ...]:
     """The leaves of another file that stand for the projection's; required, optional and the order may differ."""
     by_path = {leaf.path: leaf for leaf in schema.leaves}
     found = []
-    for leaf in wanted.leaves:
+    for leaf in wanted:
         other = by_path.get(leaf.path)
         if other is None:
             raise SchemaMismatchError(f"{file}: has no column '{leaf.dotted}', which the first file has")
@@ -548,12 +599,12 @@ def scan(source: Any, **options: Any) -> Scan:
 
 
 def read(source: Any, columns: Sequence[ColumnName] | None = None, filters: Any = None) -> pa.Table:
-    """The selected columns of a source as one Arrow table.
+    """The selected columns of a source as one Arrow table; `filters` is what `Scan.filter` takes.
 
-    >>> hw.read(trips, columns=["id"]).to_pydict()
-    {'id': [1, 2, 3, 4, 5, 6]}
+    >>> hw.read(trips, columns=["id"], filters=[("fare", ">", 10)]).to_pydict()
+    {'id': [1, 4, 6]}
     """
-    if filters is not None:
-        raise UnsupportedError("filters are not compiled yet; filter the resulting table")
     found = scan(source)
+    if filters is not None:
+        found = found.filter(filters)
     return (found if columns is None else found.select(*columns)).to_arrow()

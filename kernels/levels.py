@@ -6,11 +6,17 @@ body is repetition levels, definition levels, values. Rows are numbered from the
 """
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.config import DISABLE_JIT
+from numba.extending import intrinsic
 
-from .bits import load_u32
+from .bits import load_u32, popcount, trailing_zeros
 from .compiled import block, fail, kernel, quick_kernel
 from .rle import count_hybrid_values, read_hybrid_levels, read_packed_levels, read_present_bits
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
+from .spread import bits_of_ones
 from .status import BAD_COUNT, BAD_LEVEL, BAD_RECORD_START, CORRUPT, OK, TRUNCATED
 
 BODY_START = 0  # in `src`
@@ -24,6 +30,41 @@ BODY_FIRST_ROW = 7  # rows of the row group that start before this page
 BODY_FIELDS = 8
 
 BIT_PACKED = 4
+
+
+@intrinsic
+def _compare_64(typingctx, levels, pos, level):
+    def codegen(context, builder, signature, args):
+        wide = ir.VectorType(ir.IntType(8), 64)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        pointer = builder.bitcast(cgutils.pointer_add(builder, data, args[1]), wide.as_pointer())
+        one = builder.insert_element(ir.Constant(wide, ir.Undefined), args[2], ir.Constant(ir.IntType(32), 0))
+        each = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
+        found = builder.icmp_unsigned(">=", builder.load(pointer, align=1), each)
+        return builder.bitcast(found, ir.IntType(64))
+
+    return types.uint64(levels, types.int64, types.uint8), codegen
+
+
+if DISABLE_JIT:
+
+    def compare_64(levels, pos, level):
+        return np.packbits(levels[pos : pos + 64] >= level, bitorder="little").view(np.uint64)[0]
+
+else:
+    compare_64 = _compare_64  # bit i: levels[pos + i] >= level, all unsigned; 64 levels must be readable
+
+
+@block
+def reach(levels, pos, count, level):
+    """Bit i of a word: whether levels[pos + i] (uint8) is at least `level`; for `count` (at most 64) levels."""
+    if count == 64:
+        return compare_64(levels, pos, np.uint8(level))
+    found = np.uint64(0)
+    while count > 0:
+        count -= 1
+        found = found << np.uint64(1) | np.uint64(levels[np.uint64(pos + count)] >= np.uint8(level))
+    return found
 
 
 @block
@@ -191,47 +232,35 @@ def count_levels(src, bodies, page, maximum, is_repetition):
 
 
 @block
-def count_equal(levels, low, high, level):
-    """How many of levels[low:high] (uint8) equal `level`."""
-    # An unsigned index cannot be negative: without the check for that, LLVM uses vector instructions (5 times faster).
+def count_reaching(levels, low, high, level):
+    """How many of levels[low:high] (uint8) are at least `level`."""
     total = np.int64(0)
-    wanted = np.uint8(level)
-    for i in range(np.uint64(low), np.uint64(high)):
-        total += np.int64(levels[i] == wanted)
-    return total
-
-
-@block
-def count_below(levels, low, high, level):
-    """How many of levels[low:high] (uint8) are less than `level`."""
-    total = np.int64(0)
-    bound = np.uint8(level)
-    for i in range(np.uint64(low), np.uint64(high)):
-        total += np.int64(levels[i] < bound)
+    while low < high:
+        count = min(high - low, np.int64(64))
+        total += np.int64(popcount(reach(levels, low, count, level)))
+        low += count
     return total
 
 
 @kernel
 def count_record_starts(repetitions, count):
     """How many of the first `count` repetition levels are 0."""
-    return count_equal(repetitions, np.int64(0), np.int64(count), np.int64(0))
+    return count - count_reaching(repetitions, np.int64(0), np.int64(count), np.int64(1))
 
 
 @block
 def find_record(repetitions, low, high, number):
     """Where record number `number` (0: the first that starts at or after `low`) starts; `high` when it does not."""
     while low < high:
-        stop = min(high, low + 1024)
-        starts = count_equal(repetitions, low, stop, np.int64(0))
-        if number < starts:
-            while True:
-                if repetitions[low] == 0:
-                    if number == 0:
-                        return low
-                    number -= 1
-                low += 1
-        number -= starts
-        low = stop
+        count = min(high - low, np.int64(64))
+        starts = reach(repetitions, low, count, np.int64(1)) ^ bits_of_ones(count)
+        found = np.int64(popcount(starts))
+        if number < found:
+            for _ in range(number):
+                starts &= starts - np.uint64(1)
+            return low + np.int64(trailing_zeros(starts))
+        number -= found
+        low += count
     return high
 
 
@@ -274,10 +303,10 @@ def slice_records(
         last = first + bodies[p, BODY_VALUES]
         a = min(max(low, first), last)
         b = min(max(high, first), last)
-        before = count_equal(definitions, first, a, max_definition)
-        inside = count_equal(definitions, a, b, max_definition)
-        after = count_equal(definitions, b, last, max_definition)
-        slots = b - a - count_below(definitions, a, b, slot_definition)
+        before = count_reaching(definitions, first, a, max_definition)
+        inside = count_reaching(definitions, a, b, max_definition)
+        after = count_reaching(definitions, b, last, max_definition)
+        slots = count_reaching(definitions, a, b, slot_definition)
         slices[p, STREAM_COUNT] = before + inside + after
         slices[p, SKIP] = before
         slices[p, TAKE] = inside
@@ -388,4 +417,109 @@ def build_repeated(
         words[w] = np.uint64(0)
     counts[0] = slots - present
     counts[1] = items
+    return np.int64(OK)
+
+
+@block
+def gather_bits(bits, chosen):
+    """The bits of a word where `chosen` (not 0) is set, moved together to its low end."""
+    gaps = ~chosen
+    while gaps != np.uint64(0):
+        # Every round closes the lowest run of bits that are not chosen.
+        start = np.uint64(trailing_zeros(gaps))
+        below = (np.uint64(1) << start) - np.uint64(1)
+        length = np.uint64(trailing_zeros(~(gaps >> start)))
+        bits = (bits & below) | ((bits >> length) & ~below)
+        gaps = (gaps >> length) & ~below
+    return bits
+
+
+@kernel
+def build_list(
+    definitions,
+    repetitions,
+    low,
+    high,
+    valid_definition,
+    item_definition,
+    leaf_definition,
+    offsets,
+    words,
+    leaf_words,
+    counts,
+):
+    """build_repeated and build_slots in one pass, for a leaf whose only layer is repeated: the most common nesting.
+
+    Maximum repetition level 1, every record a slot of the list. `offsets` has one more entry than there are lists,
+    `words` and `leaf_words` a spare word; `leaf_words` is empty where an item cannot be null. counts[0] receives the
+    null lists, counts[1] the items, counts[2] the null items. OK or a status.
+    """
+    # 64 levels at a time, as words with a bit per level: 0.6 ns a level for lists of 0 to 10 items, where the two
+    # kernels for any nesting take 4.5 together.
+    slots = np.int64(offsets.shape[0] - 1)
+    room = np.int64(leaf_words.shape[0] - 1) * 64  # negative: no validity of items
+    if words.shape[0] * 64 <= slots or high > definitions.shape[0] or high > repetitions.shape[0]:
+        return np.int64(BAD_COUNT)
+    slot = np.int64(0)
+    items = np.int64(0)
+    present = np.int64(0)
+    absent = np.int64(0)
+    had_item = np.uint64(0)
+    bad = np.uint64(0)
+    word = np.uint64(0)
+    leaf_word = np.uint64(0)
+    while low < high:
+        count = min(high - low, np.int64(64))
+        continues = reach(repetitions, low, count, np.int64(1))
+        valid = reach(definitions, low, count, valid_definition)
+        has_item = reach(definitions, low, count, item_definition)
+        bad |= continues & ~(has_item & ((has_item << np.uint64(1)) | had_item))
+        had_item = has_item >> np.uint64(63)
+
+        starts = continues ^ bits_of_ones(count)
+        lists = np.int64(popcount(starts))
+        if lists > slots - slot:
+            return np.int64(BAD_COUNT)
+        bits = np.uint64(0)
+        for k in range(lists):
+            less = starts - np.uint64(1)
+            bits |= np.uint64((valid & starts & ~less) != np.uint64(0)) << np.uint64(k)
+            offsets[np.uint64(slot + k)] = np.int32(items + np.int64(popcount(has_item & less & ~starts)))
+            starts &= less
+        present += np.int64(popcount(bits))
+        shift = np.uint64(slot & 63)
+        word |= bits << shift
+        if np.int64(shift) + lists >= 64:
+            words[np.uint64(slot >> 6)] = word
+            word = (bits >> np.uint64(1)) >> (np.uint64(63) - shift)
+        slot += lists
+
+        found = np.int64(popcount(has_item))
+        if room >= 0 and found > 0:
+            if found > room - items:
+                return np.int64(BAD_COUNT)
+            bits = gather_bits(reach(definitions, low, count, leaf_definition), has_item)
+            absent += found - np.int64(popcount(bits))
+            shift = np.uint64(items & 63)
+            leaf_word |= bits << shift
+            if np.int64(shift) + found >= 64:
+                leaf_words[np.uint64(items >> 6)] = leaf_word
+                leaf_word = (bits >> np.uint64(1)) >> (np.uint64(63) - shift)
+        items += found
+        low += count
+    if bad != np.uint64(0):
+        return np.int64(BAD_LEVEL)
+    if slot != slots:
+        return np.int64(BAD_COUNT)
+    offsets[slots] = items
+    words[slots >> 6] = word
+    for w in range((slots >> 6) + 1, words.shape[0]):
+        words[w] = np.uint64(0)
+    if room >= 0:
+        leaf_words[items >> 6] = leaf_word
+        for w in range((items >> 6) + 1, leaf_words.shape[0]):
+            leaf_words[w] = np.uint64(0)
+    counts[0] = slots - present
+    counts[1] = items
+    counts[2] = absent
     return np.int64(OK)

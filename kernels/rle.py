@@ -7,7 +7,7 @@ stop at the number of values asked for; they fail rather than read past `end`.
 
 import numpy as np
 
-from .bits import load_u64, popcount, read_varint, unpack_bits
+from .bits import load_u64, popcount, read_varint, store_u64, unpack_bits
 from .compiled import block, fail, kernel
 from .slices import OUT_START, SKIP, SLOTS, SRC_END, SRC_START, TAKE
 from .spread import spread_values
@@ -67,41 +67,58 @@ def read_indexes(src, pos, end, bit_width, skip, count, out, at):
 
 @block
 def read_hybrid_levels(src, pos, end, maximum, count, out, at):
-    """Write `count` levels into `out[at:]` (uint8), each at most `maximum` (1..255); next position or a status."""
+    """Write `count` levels into `out[at:]` (uint8), each at most `maximum` (1..255); next position or a status.
+
+    Needs 8 readable bytes after `end`.
+    """
     bit_width = 0
     while (maximum >> bit_width) > 0:
         bit_width += 1
-    mask = (np.uint64(1) << np.uint64(bit_width)) - np.uint64(1)
-    done = np.int64(0)
+    # Eight packed levels take `bit_width` whole bytes (1..8) and become eight bytes: halves move apart three times,
+    # each to its own half of a word, then to quarters, then to bytes. `low` and `high` say where the halves end up.
+    bits = np.uint64(bit_width)
+    shift_4 = np.uint64(32) - np.uint64(4) * bits
+    shift_2 = np.uint64(16) - np.uint64(2) * bits
+    shift_1 = np.uint64(8) - bits
+    low_4 = (np.uint64(1) << (np.uint64(4) * bits)) - np.uint64(1)
+    low_2 = ((np.uint64(1) << (np.uint64(2) * bits)) - np.uint64(1)) * np.uint64(0x0000000100000001)
+    low_1 = ((np.uint64(1) << bits) - np.uint64(1)) * np.uint64(0x0001000100010001)
+    high_4 = low_4 << np.uint64(32)
+    high_2 = low_2 << np.uint64(16)
+    high_1 = low_1 << np.uint64(8)
+    done = np.int64(at)
+    stop = np.int64(at + count)
     highest = np.uint8(0)
-    while done < count:
+    while done < stop:
         header, pos = read_varint(src, pos, end)
         if pos < 0:
             return np.int64(TRUNCATED)
-        left = count - done
+        left = stop - done
         run = min(header >> 1, left)
         if header & 1:
             length = min(run * 8, left)
             size = (length * bit_width + 7) >> 3
             if size > end - pos:
                 return np.int64(TRUNCATED)
-            # Eight levels take `bit_width` whole bytes (at most 8), so one load serves a group.
-            groups = length >> 3
-            base = at + done
-            for g in range(groups):
-                word = load_u64(src, pos + g * bit_width)
-                for j in range(8):
-                    level = np.uint8(word & mask)
-                    word >>= np.uint64(bit_width)
-                    highest = max(highest, level)
-                    out[base + g * 8 + j] = level
-            if (groups << 3) < length:
-                word = load_u64(src, pos + groups * bit_width)
-                for j in range(length - (groups << 3)):
-                    level = np.uint8(word & mask)
-                    word >>= np.uint64(bit_width)
-                    highest = max(highest, level)
-                    out[base + (groups << 3) + j] = level
+            # Four groups at once, over the end of the run where more levels follow: most runs need one round, and how
+            # many rounds the next run takes cannot be predicted. The levels after the run are written later.
+            groups = (length + 7) >> 3
+            g = np.int64(0)
+            while g < groups:
+                to = done + 8 * g
+                rounds = 4 if to + 32 <= stop and (g + 4) * bit_width <= end - pos else 1
+                for k in range(rounds):
+                    word = load_u64(src, pos + (g + k) * bit_width)
+                    word = (word & low_4) | ((word << shift_4) & high_4)
+                    word = (word & low_2) | ((word << shift_2) & high_2)
+                    word = (word & low_1) | ((word << shift_1) & high_1)
+                    if to + 8 <= stop:
+                        store_u64(out, to + 8 * k, word)
+                    else:
+                        for i in range(to, stop):
+                            out[i] = np.uint8(word & np.uint64(0xFF))
+                            word >>= np.uint64(8)
+                g += rounds
         else:
             length = run
             size = np.int64(1)
@@ -109,10 +126,21 @@ def read_hybrid_levels(src, pos, end, maximum, count, out, at):
                 return np.int64(TRUNCATED)
             level = src[pos]
             highest = max(highest, level)
-            for i in range(length):
-                out[at + done + i] = level
+            word = np.uint64(level) * np.uint64(0x0101010101010101)
+            to = done
+            while to < done + length:
+                if to + 32 <= stop:
+                    for k in range(4):
+                        store_u64(out, to + 8 * k, word)
+                    to += 32
+                else:
+                    out[to] = level
+                    to += 1
         pos += size
         done += length
+    if maximum + 1 < np.int64(1) << bit_width:  # packed levels can be above it
+        for i in range(np.uint64(at), np.uint64(stop)):
+            highest = max(highest, out[i])
     if np.int64(highest) > maximum:
         return np.int64(BAD_LEVEL)
     return np.int64(pos)

@@ -14,5 +14,13 @@ OUT_START = 5  # first output slot of this page
 SLOTS = 6  # output slots of this page, nulls included; TAKE <= SLOTS
 FIELDS = 7
 
+# A filter works in the row space of its window: pages without candidates are left out of the table, values lie densely
+# (SLOTS = TAKE), and these columns say which rows of the window a page covers. A gather has RANK_START in place of the
+# first: where the list of the value numbers that its survivors need begins.
+ROW_START = 7  # first row of the page in the window
+RANK_START = 7
+ROW_COUNT = 8  # rows of the page inside the window
+FILTER_FIELDS = 9
+
 # Bytes that stay readable after the last encoded byte, so that 64-bit loads and 16-byte copies may run over the end.
 SLACK = 32

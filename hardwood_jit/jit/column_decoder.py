@@ -6,6 +6,8 @@ that a window may be repeated, shrunk or skipped. A page that reaches into two w
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -67,6 +69,20 @@ class ColumnDecoder:
         self._values.arena_in_use = False
         if self._keeps_levels:
             return self._cover_levels(page, start, stop)
+        stop, last = self._reach(page, start, stop)
+        reader.load(range(page, last))
+        return stop
+
+    def reach(self, start: int, stop: int) -> int:
+        """As `cover` for a flat column, but only headers are read: `load_rows` decompresses what is needed."""
+        page = self._find_page(start)
+        self._drop_before(page, Arena(lasting=True) if self._values.arena_in_use else None)
+        self._values.arena_in_use = False
+        return self._reach(page, start, stop)[0]
+
+    def _reach(self, page: int, start: int, stop: int) -> tuple[int, int]:
+        """Learn of the pages from `page` on that rows up to `stop` need: the new stop, and the page after the last."""
+        reader = self.reader
         held = 0
         last = page
         while True:
@@ -81,8 +97,19 @@ class ColumnDecoder:
                 break
         if reader.plan is not None:
             self._check_gaps(page, last)
-        reader.load_through(last)
-        return stop
+        return stop, last
+
+    def pages_of(self, start: int, stop: int) -> tuple[int, int]:
+        """The numbers of the first page of the rows start .. stop of a flat column, and of the one after the last."""
+        reader = self.reader
+        first = bisect_right(reader.stop_rows, start, lo=reader.first_held)
+        return first, bisect_left(reader.first_rows, stop, lo=first)
+
+    def load_rows(self, start: int, stop: int) -> None:
+        """Decompress the pages of these rows, which `reach` or `cover` has found."""
+        if self._keeps_levels:
+            return
+        self.reader.load(range(*self.pages_of(start, stop)))
 
     def _find_page(self, start: int) -> int:
         """The first page that holds (a part of) row `start`: it lies in the window, or its record continues there."""
@@ -150,8 +177,10 @@ class ColumnDecoder:
     def _load_levels(self, page: int) -> None:
         reader, leaf = self.reader, self.leaf
         count = reader.headers[page][tables.PAGE_VALUES]
+        if not reader.spans:
+            self._reserve()
         reader.load_through(page + 1)
-        body = self._bodies(page, page + 1)
+        body = self.bodies((page,))
         if count > 1 << 20:
             self._check_level_count(body, page, count)
         used = self._level_total
@@ -171,6 +200,17 @@ class ColumnDecoder:
         if repeated:
             starts = load("levels.count_record_starts")(repetitions, count)
             self._note_rows(page, starts, bool(count) and int(repetitions[0]) == 0)
+
+    def _reserve(self) -> None:
+        """Room for a chunk that one window may hold: buffers that grow page by page are copied again and again."""
+        facts, leaf = self.reader.facts, self.leaf
+        byte_count = facts.stop - facts.start  # as stored: bytes that are there, whatever the pages say
+        if byte_count <= HELD_BYTES and self.wanted.form != "views":  # views' pages lie in another arena
+            self._scratch.arena(("pages", leaf.index)).room(byte_count)
+        if facts.value_count <= HELD_LEVELS:  # announced only, but little and not touched
+            self._definitions.room(facts.value_count)
+            if leaf.max_repetition_level > 0:
+                self._repetitions.room(facts.value_count)
 
     def _check_level_count(self, body: Table, page: int, count: int) -> None:
         """A count that the bytes cannot deliver must not lead to an allocation."""
@@ -209,53 +249,70 @@ class ColumnDecoder:
 
     # Decoding a window
 
-    def decode(self, start: int, stop: int) -> Column:
-        """The Column of rows start .. stop, whose pages `cover` has made available."""
+    @property
+    def is_flat(self) -> bool:
+        """One value per row and at most one bit of levels, which stay with the pages."""
+        return not self._keeps_levels
+
+    @property
+    def values(self) -> ValueDecoder:
+        return self._values
+
+    def decode(self, start: int, stop: int, values: ValueDecoder | None = None) -> Column:
+        """The Column of rows start .. stop, whose pages `cover` or `load_rows` has made available.
+
+        Another decoder of the same chunk's values than this one's own gives them in its form.
+        """
         leaf, reader = self.leaf, self.reader
-        first = reader.first_held
-        last = first
-        end = first + len(reader.spans)
-        while last < end and (reader.first_rows[last] < stop or (self._keeps_levels and leaf.max_repetition_level)):
-            last += 1
-        bodies = self._bodies(first, last)
+        if self._keeps_levels:
+            first = last = reader.first_held
+            end = first + len(reader.spans)
+            while last < end and (reader.first_rows[last] < stop or leaf.max_repetition_level):
+                last += 1
+        else:
+            first, last = self.pages_of(start, stop)
+        bodies = self.bodies(range(first, last))
         slices = np.empty((last - first, FIELDS), np.int64)
         rows = stop - start
         if self._keeps_levels:
             slots, validity, layers = self._slice_nested(bodies, slices, start, stop)
         else:
             slots, layers = rows, ()
-            validity = self._slice_flat(bodies, slices, start, stop)
+            validity = self._slice_flat(bodies, slices, start, stop, first)
         column = Column(leaf, rows, slots, validity, layers)
         words = NO_WORDS if validity.words is None else validity.words
-        self._values.decode_values(column, slices, words, first)
+        (values or self._values).decode_values(column, slices, words, range(first, last))
         return column
 
-    def _bodies(self, first: int, last: int) -> Table:
+    def bodies(self, pages: Sequence[int]) -> Table:
+        """The table of some loaded pages that the level kernels read (levels.py)."""
         reader = self.reader
         base = reader.first_held
         rows = [
             (*reader.spans[page - base], *_body_columns(reader.headers[page]), reader.first_rows[page])
-            for page in range(first, last)
+            for page in pages
         ]
         return np.array(rows, np.int64).reshape(len(rows), BODY_FIELDS)
 
-    def _slice_flat(self, bodies: Table, slices: Table, start: int, stop: int) -> Validity:
+    def _slice_flat(self, bodies: Table, slices: Table, start: int, stop: int, first: int) -> Validity:
         reader = self.reader
         if self.leaf.max_definition_level == 0:
             status = load("levels.slice_required")(bodies, start, stop, slices)
             if status < 0:
-                raise located(status, reader.where(reader.first_held + page_of(status)))
+                raise located(status, reader.where(first + page_of(status)))
             return NO_NULLS
-        first = reader.first_held
-        if any(
-            header[tables.PAGE_DEF_ENCODING] == BIT_PACKED for header in reader.headers[first : first + len(bodies)]
-        ):
+        if self.has_packed_levels(first, first + len(bodies)):
             return self._slice_packed(bodies, slices, start, stop)
         words = _words_for(stop - start)
         nulls = load("levels.read_validity")(reader.arena, bodies, start, stop, words, self._scratch.counts, slices)
         if nulls < 0:
-            raise located(nulls, reader.where(reader.first_held + page_of(nulls)))
+            raise located(nulls, reader.where(first + page_of(nulls)))
         return _validity(words, stop - start, nulls)
+
+    def has_packed_levels(self, first: int, last: int) -> bool:
+        """Whether one of these pages has definition levels in the legacy encoding BIT_PACKED."""
+        headers = self.reader.headers[first:last]
+        return any(header[tables.PAGE_DEF_ENCODING] == BIT_PACKED for header in headers)
 
     def _slice_packed(self, bodies: Table, slices: Table, start: int, stop: int) -> Validity:
         """Legacy BIT_PACKED levels of a flat column: through bytes, as nested columns do."""
@@ -302,6 +359,8 @@ class ColumnDecoder:
         definitions, repetitions = self._definitions.buffer, self._repetitions.buffer
         low, high = self._slice_records(bodies, slices, definitions, repetitions, start, stop, leaf.slot_definition)
         slots = stop - start
+        if len(leaf.layers) == 1 and leaf.max_repetition_level > 0:
+            return self._build_list(slices, low, high, slots)
         layers = []
         for layer in leaf.layers:
             words = _words_for(slots)
@@ -348,6 +407,37 @@ class ColumnDecoder:
         if nulls < 0 or slots != int(slices[:, SLOTS].sum()):
             raise CorruptFileError(f"{reader.where()}: its levels contradict each other")
         return slots, _validity(words, slots, nulls), tuple(layers)
+
+    def _build_list(self, slices: Table, low: int, high: int, slots: int) -> tuple[int, Validity, tuple[Layer, ...]]:
+        """The most common nested shape, a list of values and nothing around it: its layer and leaf in one pass."""
+        leaf, reader = self.leaf, self.reader
+        if high - low >= 2**31 - 1:
+            raise UnsupportedError(f"{reader.where()}: a record of more than 2**31 values does not fit one batch")
+        (layer,) = leaf.layers
+        items = int(slices[:, SLOTS].sum())
+        offsets, words = allocate_array(slots + 1, np.int32, 4), _words_for(slots)
+        leaf_words = _words_for(items) if leaf.nullable else NO_WORDS
+        counts = self._scratch.counts
+        status = load("levels.build_list")(
+            self._definitions.buffer,
+            self._repetitions.buffer,
+            low,
+            high,
+            layer.valid_definition,
+            layer.item_definition,
+            leaf.max_definition_level,
+            offsets,
+            words,
+            leaf_words,
+            counts,
+        )
+        if status < 0:
+            raise located(status, reader.where())
+        nulls, found, leaf_nulls = counts[:3].tolist()
+        if found != items:
+            raise CorruptFileError(f"{reader.where()}: its levels contradict each other")
+        lists = Layer("repeated", _validity(words, slots, nulls), offsets)
+        return items, _validity(leaf_words, items, leaf_nulls), (lists,)
 
 
 def _words_for(slots: int) -> Words:

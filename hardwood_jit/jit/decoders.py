@@ -76,6 +76,7 @@ DICTIONARY_ENCODINGS = frozenset({PLAIN_DICTIONARY, RLE_DICTIONARY})
 
 _PAGES = "uint8[::1], int64[:,::1]"
 _HEAD = f"{_PAGES}, uint64[::1]"
+_BOUNDS = "uint8[::1], int64[::1], uint8[::1]"
 
 # Signatures by kernel; {t} is the type of values ("uint8", "uint32", "uint64"), {o} of offsets ("int32", "int64").
 SIGNATURES: dict[str, str] = {
@@ -91,6 +92,10 @@ SIGNATURES: dict[str, str] = {
     "levels.build_slots": "int64(uint8[::1], uint8[::1], int64, int64, int64, int64, int64, uint64[::1])",
     "levels.build_repeated": (
         "int64(uint8[::1], uint8[::1], int64, int64, int64, int64, int64, int64, int32[::1], uint64[::1], int64[::1])"
+    ),
+    "levels.build_list": (
+        "int64(uint8[::1], uint8[::1], int64, int64, int64, int64, int64, "
+        "int32[::1], uint64[::1], uint64[::1], int64[::1])"
     ),
     "plain.read_booleans": f"int64({_HEAD}, uint8[::1])",
     "plain.read_fixed": f"int64({_HEAD}, {{t}}[::1])",
@@ -122,4 +127,35 @@ SIGNATURES: dict[str, str] = {
     "utf8.check_utf8_views": "int64(uint64[:,::1], int64, int64, uint8[::1])",
     "utf8.pages_are_ascii": f"boolean({_PAGES})",
     "decimal.widen_integers": "int64({t}[::1], int64, uint64[:,::1])",
+    # Filters: pages in the row space of a window, verdicts, survivors
+    "take.slice_pages": f"int64({_PAGES}, boolean, int64, int64, uint64[::1], int64[::1], int64[:,::1])",
+    "take.take_indexes": f"int64({_PAGES}, int32[::1], int64, int32[::1])",
+    "take.take_fixed": f"int64({_PAGES}, int32[::1], uint64[::1], {{t}}[::1])",
+    "take.find_byte_arrays": f"int64({_PAGES}, int32[::1], int64[::1], int32[::1])",
+    "take.copy_byte_arrays": f"int64({_PAGES}, int64[::1], int32[::1], uint64[::1], {{o}}[::1], uint8[::1])",
+    "compare.test_words": "int64({t}[::1], int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1])",
+    "compare.test_plain": f"int64({_PAGES}, int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1])",
+    "compare.test_plain_byte_arrays": f"int64({_PAGES}, {_BOUNDS}, int64, boolean, uint8[::1])",
+    "compare.test_byte_arrays": f"int64({{o}}[::1], uint8[::1], int64, {_BOUNDS}, int64, uint8[::1])",
+    "compare.test_wide": f"int64(uint8[::1], int64, int64, {_BOUNDS}, int64, uint8[::1])",
+    "compare.compare_keys": "int64(uint64[::1], uint64[::1], int64, int64, uint8[::1])",
+    "compare.compare_byte_arrays": (
+        "int64({o}[::1], uint8[::1], {o}[::1], uint8[::1], int64, int64, int64, uint8[::1])"
+    ),
+    "select.count_mask": "int64(uint8[::1], int64, int64)",
+    "select.live_pages": "int64(uint8[::1], int64[:,::1], uint8[::1])",
+    "select.list_positions": "int64(uint8[::1], int64, int64, int32[::1])",
+    "select.narrow": "int64(uint8[::1], int64[:,::1], uint64[::1], uint8[::1], int64)",
+    "select.take_words": "int64({t}[::1], int32[::1], {t}[::1])",
+    "select.take_pairs": "int64(uint64[:,::1], int32[::1], uint64[:,::1])",
+    "select.take_wide": "int64(uint8[::1], int64, int32[::1], uint8[::1])",
+    "select.take_bits": "int64(uint64[::1], int32[::1], uint64[::1])",
+    "select.measure_taken": "int64({o}[::1], int32[::1])",
+    "select.take_byte_arrays": "int64({o}[::1], uint8[::1], int32[::1], {o}[::1], uint8[::1])",
+    "select.take_lists": "int64(int32[::1], int32[::1], int32[::1], int32[::1])",
+    "select.any_of_lists": "int64(int32[::1], uint8[::1], uint8[::1])",
+    "select.all_of_lists": "int64(int32[::1], uint8[::1], uint8[::1])",
+    "select.rank_survivors": (
+        "int64(int32[::1], int64[:,::1], uint64[::1], int32[::1], uint64[::1], int64[:,::1])"
+    ),
 }

@@ -22,6 +22,9 @@ WIDTHS = {
     "delta.read_integers": ("uint32", "uint64"),
     "byte_stream_split.read_fixed": ("uint32", "uint64"),
     "decimal.widen_integers": ("int32", "int64"),
+    "compare.test_words": ("uint8", "uint32", "uint64"),
+    "select.take_words": ("uint8", "uint32", "uint64"),
+    "take.take_fixed": ("uint32", "uint64"),
 }
 _WIDTH_OF = {
     PhysicalType.BOOLEAN: "uint8",
@@ -43,7 +46,13 @@ def load_all() -> None:
 def load_for(leaf: Leaf, encodings: Iterable[Encoding | int]) -> None:
     """The kernels that decode pages of these encodings of a leaf."""
     if leaf.layers or leaf.max_definition_level > 1:
-        names = ["levels.read_levels", "levels.slice_records", "levels.build_slots", "levels.build_repeated"]
+        names = ["levels.read_levels", "levels.slice_records"]
+        if leaf.max_repetition_level > 0:
+            names.append("levels.count_record_starts")
+        if leaf.max_repetition_level > 0 and len(leaf.layers) == 1:
+            names.append("levels.build_list")
+        else:
+            names += ["levels.build_slots", "levels.build_repeated"]
     else:
         names = ["levels.read_validity" if leaf.max_definition_level else "levels.slice_required"]
     for encoding in encodings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,10 +81,13 @@ class ValueDecoder:
         self.wanted = wanted
         self.arena_in_use = False  # views point into the arena: the next window needs another one
         self._scratch = scratch
+        self.pages: Sequence[int] = ()  # those that the slices at hand belong to, for messages
         self._dictionary: Dictionary | None = None
 
-    def decode_values(self, column: Column, slices: Table, words: Words, first: int) -> None:
-        groups = self._encoding_groups(slices, first)
+    def decode_values(self, column: Column, slices: Table, words: Words, pages: Sequence[int]) -> None:
+        """Fill the column from the slices of these pages."""
+        self.pages = pages
+        groups = self.encoding_groups(pages)
         physical = self.leaf.physical_type
         if physical == BYTE_ARRAY:
             self._decode_byte_arrays(column, slices, words, groups)
@@ -92,22 +96,22 @@ class ValueDecoder:
         else:
             self._decode_wide(column, slices, words, groups)
 
-    def _encoding_groups(self, slices: Table, first: int) -> list[tuple[Encoding, int, int]]:
-        """Runs of pages with one encoding: (encoding, first row, row after the last) of the slice table."""
+    def encoding_groups(self, pages: Sequence[int]) -> list[tuple[Encoding, int, int]]:
+        """Runs of pages with one encoding: (encoding, first row, row after the last) of their slice table."""
         reader = self.reader
         groups: list[tuple[Encoding, int, int]] = []
-        for row in range(len(slices)):
-            number = reader.headers[first + row][tables.PAGE_ENCODING]
+        for row, page in enumerate(pages):
+            number = reader.headers[page][tables.PAGE_ENCODING]
             if groups and groups[-1][0] == number:
                 groups[-1] = (groups[-1][0], groups[-1][1], row + 1)
                 continue
             try:
                 encoding = Encoding(number)
             except ValueError:
-                raise CorruptFileError(f"{reader.where(first + row)}: encoding number {number} is unknown") from None
+                raise CorruptFileError(f"{reader.where(page)}: encoding number {number} is unknown") from None
             if (self.leaf.physical_type, encoding) not in DECODERS:
                 raise CorruptFileError(
-                    f"{reader.where(first + row)}: encoding {encoding} does not go with {self.leaf.physical_type}"
+                    f"{reader.where(page)}: encoding {encoding} does not go with {self.leaf.physical_type}"
                 )
             groups.append((encoding, row, row + 1))
         return groups
@@ -120,9 +124,9 @@ class ValueDecoder:
                 f"{self.reader.max_page_bytes}; open the file with a larger max_page_bytes to read it"
             )
 
-    def _done(self, status: int, low: int) -> int:
+    def done(self, status: int, low: int) -> int:
         if status < 0:
-            raise located(status, self.reader.where(self.reader.first_held + low + page_of(status)))
+            raise located(status, self.reader.where(self.pages[low + page_of(status)]))
         return status
 
     def _decode_words(
@@ -151,7 +155,7 @@ class ValueDecoder:
             if block.takes == "dictionary":
                 if _is_empty(part, words):
                     continue
-                entries = self._words_dictionary(t)
+                entries = self.words_dictionary(t)
                 if pairs:
                     if entries.pairs is None:
                         entries.pairs = np.empty((entries.count, 2), np.uint64)
@@ -163,7 +167,7 @@ class ValueDecoder:
                 else:
                     self._look_up(part, words, low, entries, entries.values, out, t)
                 continue
-            self._done(load(f"{block.module}.{block.function}", t)(src, part, words, out), low)
+            self.done(load(f"{block.module}.{block.function}", t)(src, part, words, out), low)
             if pairs:
                 a = int(part[0, OUT_START])
                 b = int(part[-1, OUT_START] + part[-1, SLOTS])
@@ -183,14 +187,14 @@ class ValueDecoder:
         if not words.size:
             name = "dictionary.read_fixed" if t else "dictionary.read_pairs"
             status = load(name, t)(self.reader.arena, part, words, values, self._scratch.indexes, out)
-            self._done(status, low)
+            self.done(status, low)
             return
         start, stop = int(part[0, OUT_START]), int(part[-1, OUT_START] + part[-1, SLOTS])
         taken = int(part[:, TAKE].sum())
         indexes = self._scratch.int32("codes", taken + 1)
         indexes[taken] = 0
         read = load("dictionary.read_indexes")
-        self._done(read(self.reader.arena, part, entries.count, indexes[:taken]), low)
+        self.done(read(self.reader.arena, part, entries.count, indexes[:taken]), low)
         gather = load("dictionary.gather_fixed" if t else "dictionary.gather_pairs", t)
         gather(indexes, words, start, values, out[start:stop])
 
@@ -227,7 +231,7 @@ class ValueDecoder:
             if block.takes == "dictionary":
                 if _is_empty(part, words):
                     continue
-                entries = self._wide_dictionary(width)
+                entries = self.wide_dictionary(width)
                 status = load("dictionary.read_wide")(
                     src, part, words, entries.values, entries.count, width, self._scratch.indexes, out
                 )
@@ -235,7 +239,7 @@ class ValueDecoder:
                 status = self._decode_wide_prefixed(part, words, width, out, low)
             else:
                 status = load(f"{block.module}.{block.function}")(src, part, words, width, out)
-            self._done(status, low)
+            self.done(status, low)
 
     def _decode_wide_prefixed(self, part: Table, words: Words, width: int, out: Bytes, low: int) -> int:
         """FIXED_LEN_BYTE_ARRAY under DELTA_BYTE_ARRAY: rebuilt as byte arrays, each checked to have the width."""
@@ -252,7 +256,7 @@ class ValueDecoder:
         status = load("delta_bytes.read_prefixed", o="int64")(
             self.reader.arena, dense, NO_WORDS, prefixes, suffixes, previous, offsets, data
         )
-        self._done(status, low)
+        self.done(status, low)
         if not np.array_equal(offsets, np.arange(taken + 1, dtype=np.int64) * width):
             raise CorruptFileError(f"{self.reader.where()}: values do not all have {width} bytes")
         spread = load("spread.spread_wide")
@@ -271,7 +275,7 @@ class ValueDecoder:
         suffixes = self._scratch.int32("suffixes", count)
         needed = self._scratch.counts
         status = load("delta_bytes.measure_prefixed")(self.reader.arena, part, prefixes, suffixes, needed)
-        self._done(status, low)
+        self.done(status, low)
         return prefixes, suffixes, int(needed[0]), int(needed[1])
 
     def _decode_byte_arrays(
@@ -288,10 +292,11 @@ class ValueDecoder:
                 offsets = column.offsets
                 assert offsets is not None
                 status = load("utf8.check_utf8", o=offsets.dtype.name)(offsets, column.value_count, column.data)
-                self._text(status)
+                self.check_text(status)
         column.text_checked = self.wanted.text
 
-    def _text(self, status: int) -> None:
+    def check_text(self, status: int) -> None:
+        """Raise the error of a failed UTF-8 check."""
         if status < 0:
             facts = self.reader.facts
             raise CorruptFileError(
@@ -302,7 +307,7 @@ class ValueDecoder:
     def _dictionary_is_text(self, slices: Table) -> bool:
         if not slices[:, TAKE].any():
             return True
-        entries = self._bytes_dictionary()
+        entries = self.bytes_dictionary()
         if entries.is_text is None:
             status = load("utf8.check_utf8", o="int32")(entries.offsets, entries.count, entries.values)
             entries.is_text = status >= 0
@@ -325,9 +330,9 @@ class ValueDecoder:
                 taken = int(part[:, TAKE].sum())
                 if taken == 0:
                     continue
-                entries = self._bytes_dictionary()
+                entries = self.bytes_dictionary()
                 found = self._scratch.int32(f"indexes {low}", taken)
-                self._done(load("dictionary.read_indexes")(src, part, entries.count, found), low)
+                self.done(load("dictionary.read_indexes")(src, part, entries.count, found), low)
                 indexes[low] = found
                 assert entries.offsets is not None
                 capacity += load("dictionary.measure_byte_arrays", o="int32")(found, taken, entries.offsets)
@@ -341,7 +346,7 @@ class ValueDecoder:
                 stored += int((part[:, SRC_END] - part[:, SRC_START]).sum())
         # Entries and prefixes can multiply a page's bytes: a window of several records must not. Stored values cannot,
         # but the window may want few of a large page's: that is known when they are read.
-        self._check_window(capacity, column.record_count)
+        self.check_window(capacity, column.record_count)
         self.check_room(capacity // 16)
         capacity += stored
         o = "int32" if capacity < 2**31 - 1 else "int64"
@@ -358,7 +363,7 @@ class ValueDecoder:
                     at, count = int(part[0, OUT_START]), int(part[:, SLOTS].sum())
                     offsets[at + 1 : at + count + 1] = offsets[at]
                     continue
-                entries = self._bytes_dictionary()
+                entries = self.bytes_dictionary()
                 total = load("dictionary.gather_byte_arrays", o=o)(
                     indexes[low], part, words, entries.offsets, entries.values, offsets, data
                 )
@@ -375,9 +380,9 @@ class ValueDecoder:
                 total = load("delta_bytes.read_lengths_first", o=o)(src, part, words, scratch, offsets, data)
             else:
                 total = load("plain.read_byte_arrays", o=o)(src, part, words, offsets, data)
-            self._done(total, low)
+            self.done(total, low)
         total = int(offsets[slots])
-        self._check_window(total, column.record_count)
+        self.check_window(total, column.record_count)
         if capacity > 2 * total + SPARE_ROOM:  # a few values of a large page must not keep room for all of them
             data, large = allocate(total), data
             data[:total] = large[:total]
@@ -385,18 +390,19 @@ class ValueDecoder:
         column.data = data[:total]
         return data
 
-    def _check_window(self, byte_count: int, record_count: int) -> None:
+    def check_window(self, byte_count: int, record_count: int) -> None:
+        """What several records decode to must not be a multiple of what they take on disk."""
         if byte_count > ENTRY_BYTES and record_count > 1:
             raise WindowTooLarge(max(1, record_count * ENTRY_BYTES // (2 * byte_count)))
 
     def _decode_codes(self, column: Column, slices: Table, words: Words) -> None:
-        entries = self._bytes_dictionary()
+        entries = self.bytes_dictionary()
         slots = column.value_count
         out = allocate_array(slots, np.int32, 4)
-        self._done(load("dictionary.read_codes")(self.reader.arena, slices, words, entries.count, out), 0)
+        self.done(load("dictionary.read_codes")(self.reader.arena, slices, words, entries.count, out), 0)
         if self.wanted.text and not self._dictionary_is_text(slices):
             assert entries.offsets is not None
-            self._text(load("utf8.check_utf8", o="int32")(entries.offsets, entries.count, entries.values))
+            self.check_text(load("utf8.check_utf8", o="int32")(entries.offsets, entries.count, entries.values))
         column.form, column.values = "dictionary", out
         assert entries.offsets is not None
         column.dictionary = Column(
@@ -428,13 +434,13 @@ class ValueDecoder:
                 if words.size:
                     load("spread.clear_pairs")(views, a, b - a, words)
                 if self.wanted.text and not entries.is_text:
-                    self._text(load("utf8.check_utf8_views")(views[a:b], b - a, 1, entries.values))
+                    self.check_text(load("utf8.check_utf8_views")(views[a:b], b - a, 1, entries.values))
             elif takes == "byte arrays":
-                self._done(load("views.read_plain_views")(src, part, words, 0, views), low)
+                self.done(load("views.read_plain_views")(src, part, words, 0, views), low)
                 buffers[0] = src
                 self.arena_in_use = True
                 if self.wanted.text and not load("utf8.pages_are_ascii")(src, part):
-                    self._text(load("utf8.check_utf8_views")(views[a:b], b - a, 0, src))
+                    self.check_text(load("utf8.check_utf8_views")(views[a:b], b - a, 0, src))
             else:
                 local = part.copy()
                 local[:, OUT_START] -= a
@@ -446,9 +452,9 @@ class ValueDecoder:
                 assert piece.offsets is not None
                 o = piece.offsets.dtype.name
                 if self.wanted.text:
-                    self._text(load("utf8.check_utf8", o=o)(piece.offsets, b - a, data))
+                    self.check_text(load("utf8.check_utf8", o=o)(piece.offsets, b - a, data))
                 status = load("views.make_views", o=o)(piece.offsets, data, b - a, len(buffers), views[a:b])
-                self._done(status, low)
+                self.done(status, low)
                 buffers.append(data)
         column.form, column.values, column.buffers = "views", views, buffers
 
@@ -473,7 +479,7 @@ class ValueDecoder:
         if status < 0:
             raise located(status, f"{self.reader.where()}: dictionary page")
 
-    def _words_dictionary(self, t: str) -> Dictionary:
+    def words_dictionary(self, t: str) -> Dictionary:
         if self._dictionary is None:
             page, byte_count, count = self._dictionary_page()
             width = np.dtype(t).itemsize
@@ -490,7 +496,7 @@ class ValueDecoder:
             self._dictionary = Dictionary(count, values)
         return self._dictionary
 
-    def _wide_dictionary(self, width: int) -> Dictionary:
+    def wide_dictionary(self, width: int) -> Dictionary:
         if self._dictionary is None:
             page, byte_count, count = self._dictionary_page()
             if width and count > byte_count // width:
@@ -498,7 +504,7 @@ class ValueDecoder:
             self._dictionary = Dictionary(count, page)
         return self._dictionary
 
-    def _bytes_dictionary(self) -> Dictionary:
+    def bytes_dictionary(self) -> Dictionary:
         if self._dictionary is None:
             page, byte_count, count = self._dictionary_page()
             if count > byte_count // 4:

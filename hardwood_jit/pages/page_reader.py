@@ -175,6 +175,7 @@ class PageReader:
         self._values_left = facts.value_count
         self._extended = False
         self._dictionary: Bytes | None = None
+        self.dictionary_bytes = 0
         self.dictionary_count = -1
         self._ended = facts.value_count == 0 or (plan is not None and not plan.starts)
         # One entry per data page known so far:
@@ -429,6 +430,11 @@ class PageReader:
     @property
     def arena(self) -> Bytes:
         return self._arena.buffer
+
+    @property
+    def held_bytes(self) -> int:
+        """Decompressed bytes that are held: pages and dictionary."""
+        return self._used + (self.dictionary_bytes if self._dictionary is not None else 0)
 
     def page_bytes(self, page: int) -> int:
         return self.headers[page][PAGE_UNCOMPRESSED]

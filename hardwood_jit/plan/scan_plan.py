@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from hardwood_jit.plan.predicate import Predicate
 from hardwood_jit.plan.row_ranges import RowRanges
 
 
@@ -32,6 +33,13 @@ class Selection:
     batch_size: int | None = None
     threads: int | None = None
     use_metadata: bool = True
+    predicate: Predicate | None = None
+
+    def with_filter(self, predicate: Predicate) -> Selection:
+        for name, value in (("head", self.head), ("skip", self.skip), ("tail", self.tail)):
+            if value is not None:
+                raise ValueError(f"filter() after {name}(): one scan is one SELECT, so call {name}() last")
+        return replace(self, predicate=predicate if self.predicate is None else self.predicate & predicate)
 
     def with_skip(self, row_count: int) -> Selection:
         self._once("skip", self.skip)
@@ -94,9 +102,17 @@ class GroupPlan:
 def plan_scan(
     selection: Selection, file_count: int, groups_of: Callable[[int], Sequence[GroupFacts]]
 ) -> Iterator[GroupPlan]:
-    """The row groups in file order; footers (`groups_of`) are asked for only as far as they are needed."""
+    """The row groups in file order; footers (`groups_of`) are asked for only as far as they are needed.
+
+    With a predicate skip, head and tail count matching rows, which planning does not know: row groups are planned as if
+    there were none, for tail from the last one on.
+    """
     if selection.byte_range is not None and file_count != 1:
         raise ValueError(f"byte_range() is a split of one file, but the source has {file_count} files")
+    if selection.predicate is not None:
+        if selection.tail is not None:
+            return _plan_backward(file_count, groups_of)
+        return _plan_forward(replace(selection, skip=None, head=None), file_count, groups_of)
     if selection.tail is not None:
         return _plan_tail(selection.tail, file_count, groups_of)
     return _plan_forward(selection, file_count, groups_of)
@@ -152,3 +168,12 @@ def _plan_tail(
             if rows:
                 plans.append(GroupPlan(file, number, rows, rows.covers(count)))
     return iter(plans[::-1])
+
+
+def _plan_backward(file_count: int, groups_of: Callable[[int], Sequence[GroupFacts]]) -> Iterator[GroupPlan]:
+    for file in reversed(range(file_count)):
+        groups = groups_of(file)
+        for number in reversed(range(len(groups))):
+            rows = RowRanges.all(groups[number].num_rows)
+            if rows:
+                yield GroupPlan(file, number, rows, True)

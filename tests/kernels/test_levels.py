@@ -13,11 +13,14 @@ import pytest
 from hardwood_jit.kernels.levels import (
     BODY_FIELDS,
     BODY_VALUES,
+    build_list,
     build_repeated,
     build_slots,
     count_levels,
     count_record_starts,
     find_stream,
+    gather_bits,
+    reach,
     read_levels,
     read_stream,
     read_validity,
@@ -35,6 +38,8 @@ from hardwood_jit.kernels.status import (
     code_of,
     page_of,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.kernels.guarded import READABLE, Guard
 from tests.support.pages import (
@@ -42,6 +47,7 @@ from tests.support.pages import (
     INT32,
     OPTIONAL,
     REPEATED,
+    REQUIRED,
     RLE,
     Entry,
     Node,
@@ -52,12 +58,14 @@ from tests.support.pages import (
     levels_v1,
     levels_v2,
     list_group,
+    pack_bits,
     pack_bits_msb,
     shred,
     varint,
 )
 
 GUARD = Guard()
+OTHER_GUARD = Guard()  # definition and repetition levels are read at the same time
 
 
 # Streams
@@ -296,6 +304,17 @@ SHAPES = {
     "struct": Shape(group("r", group("l", ELEMENT, repetition=OPTIONAL)), [("struct", 0, 0, 1, 0)], 2, 0, 0),
     "bare repeated": Shape(group("r", leaf("l", INT32, REPEATED)), [("repeated", 0, 0, 0, 1)], 1, 1, 1),
 }
+# The four nestings that build_list knows: list and element optional or not.
+LISTS = {
+    "optional list of optional elements": SHAPES["list"],
+    "optional list of required elements": Shape(
+        group("r", list_group("l", leaf("element", INT32))), [("repeated", 0, 0, 1, 2)], 2, 1, 2
+    ),
+    "required list of optional elements": Shape(
+        group("r", list_group("l", ELEMENT, repetition=REQUIRED)), [("repeated", 0, 0, 0, 1)], 2, 1, 1
+    ),
+    "bare repeated": SHAPES["bare repeated"],
+}
 
 
 def draw_record(rng: random.Random, layers: list[tuple[str, int, int, int, int]], leaf_is_optional: bool) -> Any:
@@ -391,14 +410,49 @@ def unpack(words: np.ndarray, count: int) -> list[int]:
 def layers_of(
     levels: Levels, shape: Shape, bodies: np.ndarray, low: int, high: int
 ) -> int | tuple[list[Any], list[int]]:
-    """What the decoder does after reading the levels: the layers and the leaf's validity, or a status."""
+    """What the decoder does after reading the levels: the layers and the leaf's validity, or a status.
+
+    Where there is a shortcut, it has to come to the same result.
+    """
     extent = np.zeros(4, np.int64)
     arguments = (low, high, shape.max_definition, shape.slot_definition, levels.slices, extent)
-    slots = slice_records(levels.definitions, levels.repetitions, shape.max_repetition, bodies, *arguments)
+    slots = int(slice_records(levels.definitions, levels.repetitions, shape.max_repetition, bodies, *arguments))
     if slots < 0:
         return slots
     first, last = int(extent[0]), int(extent[1])
-    count = high - low
+    result = layers_between(levels, shape, first, last, high - low, slots)
+    if len(shape.layers) == 1 and shape.max_repetition:
+        assert list_between(levels, shape, first, last, high - low, slots) == result
+    return result
+
+
+def list_between(
+    levels: Levels, shape: Shape, first: int, last: int, count: int, slots: int
+) -> int | tuple[list[Any], list[int]]:
+    """As layers_between, by the shortcut; the levels lie before memory that nobody may read."""
+    ((_, _, _, valid, item),) = shape.layers
+    offsets = np.full(count + 2, -5, np.int32)
+    words = np.full((count + 63) // 64 + 2, 0xDEAD, np.uint64)
+    nullable = shape.max_definition > item
+    leaf_words = np.full((slots + 63) // 64 + 2 if nullable else 1, 0xDEAD, np.uint64)
+    counts = np.zeros(4, np.int64)
+    status = build_list(
+        GUARD.place(levels.definitions.tobytes(), 0), OTHER_GUARD.place(levels.repetitions.tobytes(), 0), first, last,
+        valid, item, shape.max_definition, offsets[:-1], words[:-1], leaf_words[:-1], counts,
+    )  # fmt: skip
+    assert (offsets[-1], words[-1], leaf_words[-1]) == (-5, 0xDEAD, 0xDEAD)
+    if status < 0:
+        return int(status)
+    bits = unpack(words[:-1], count)
+    items = unpack(leaf_words[:-1], slots) if nullable else [1] * slots
+    assert counts[:3].tolist() == [bits.count(0), slots, items.count(0)]
+    return [(bits, offsets[:-1].tolist())], items
+
+
+def layers_between(
+    levels: Levels, shape: Shape, first: int, last: int, count: int, slots: int
+) -> int | tuple[list[Any], list[int]]:
+    """Layers and validity of the leaf from the levels first .. last: `count` records, `slots` of the leaf."""
     found: list[Any] = []
     for kind, slot_repetition, slot, valid, item in shape.layers:
         words = np.full((count + 63) // 64 + 2, 0xDEAD, np.uint64)
@@ -407,7 +461,7 @@ def layers_of(
             reach = slot_repetition if shape.max_repetition else 255
             nulls = build_slots(levels.definitions, levels.repetitions, first, last, reach, slot, valid, words[:-1])
             if nulls < 0:
-                return nulls
+                return int(nulls)
             bits = unpack(words[:-1], count)
             found.append((bits, []))
         else:
@@ -419,7 +473,7 @@ def layers_of(
             assert offsets[-1] == -5
             if status < 0:
                 assert words[-1] == 0xDEAD
-                return status
+                return int(status)
             bits = unpack(words[:-1], count)
             nulls = int(counts[0])
             assert offsets[-2] == counts[1]
@@ -431,7 +485,7 @@ def layers_of(
     valid = shape.max_definition
     nulls = build_slots(levels.definitions, levels.repetitions, first, last, 255, shape.slot_definition, valid, words)
     if nulls < 0 or slots != count:
-        return min(nulls, BAD_COUNT)
+        return min(int(nulls), BAD_COUNT)
     bits = unpack(words, count)
     assert nulls == bits.count(0)
     return found, bits
@@ -510,6 +564,121 @@ def test_layers_of_damaged_levels_are_refused_or_consistent(name: str) -> None:
         for row in levels.slices.tolist():
             assert row[SKIP] + row[TAKE] <= row[STREAM_COUNT]
             assert row[TAKE] == sum(result[1][row[OUT_START] : row[OUT_START] + row[SLOTS]])
+
+
+@settings(max_examples=400)
+@given(
+    name=st.sampled_from(sorted(LISTS)),
+    records=st.lists(st.none() | st.lists(st.booleans(), max_size=9) | st.integers(50, 200), max_size=40),
+    changes=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 1), st.integers(0, 3)), max_size=3),
+    seed=st.integers(0, 1000),
+)
+def test_lists_have_a_shortcut_with_the_same_results_and_errors(
+    name: str, records: list[Any], changes: list[tuple[int, int, int]], seed: int
+) -> None:
+    # A number is a list of so many elements, to cross words; changes make levels that contradict each other.
+    shape, rng = LISTS[name], random.Random(seed)
+    ((_, _, _, valid, item),) = shape.layers
+    entries: list[Entry] = []
+    for record in records:
+        elements = [rng.random() < 0.7 for _ in range(record)] if isinstance(record, int) else record
+        if not elements:
+            entries.append((0, min(valid, item - 1) if elements is not None else 0, None))
+        for number, is_present in enumerate(elements or []):
+            entries.append((min(number, 1), shape.max_definition if is_present else item, None))
+    for position, repetition, definition in changes:
+        if position < len(entries):
+            entries[position] = (repetition, min(definition, shape.max_definition), None)
+    raw, bodies = nested_pages(rng, shape, entries, whole=False)
+    levels = levels_of(raw, bodies, shape)
+    assert levels.status == len(entries)
+    rows = sum(entry[0] == 0 for entry in entries)
+    for low, high in windows(rng, rows):
+        # Compares the two; what the result has to be is known from the records where nothing was changed.
+        result = layers_of(levels, shape, bodies, low, high)
+        if not changes:
+            assert not isinstance(result, int)
+            lengths = [record if isinstance(record, int) else len(record or []) for record in records[low:high]]
+            assert result[0][0][1] == [0, *itertools.accumulate(lengths)]
+
+
+def test_list_never_writes_more_than_there_is_room_for() -> None:
+    twos, zeros = GUARD.place(bytes([2] * 200), 0), OTHER_GUARD.place(bytes(200), 0)
+    counts = np.zeros(4, np.int64)
+
+    def build(high: int, slots: int, word_count: int, leaf_word_count: int) -> int:
+        offsets = np.full(slots + 2, -5, np.int32)
+        words, leaf_words = np.full(word_count + 1, 77, np.uint64), np.full(leaf_word_count + 1, 77, np.uint64)
+        status = build_list(twos, zeros, 0, high, 1, 2, 3, offsets[:-1], words[:-1], leaf_words[:-1], counts)
+        assert (offsets[-1], words[-1], leaf_words[-1]) == (-5, 77, 77)
+        return status
+
+    assert build(200, 200, 4, 5) == OK
+    assert counts[:3].tolist() == [0, 200, 200]
+    assert build(200, 200, 4, 0) == OK  # nobody asks for the validity of items
+    assert counts[:3].tolist() == [0, 200, 0]
+    assert build(0, 0, 1, 1) == OK
+    for slots in (0, 1, 63, 64, 199, 201):
+        assert build(200, slots, 4, 5) == BAD_COUNT
+    assert build(200, 200, 3, 5) == BAD_COUNT
+    for room in (1, 2, 4):
+        assert build(200, 200, 4, room) == BAD_COUNT
+    assert build(201, 201, 4, 5) == BAD_COUNT  # more levels than the arrays have
+
+
+@pytest.mark.parametrize("pair", [(1, 3), (2, 1), (1, 1)])
+def test_contradiction_is_found_wherever_it_lies_in_a_word(pair: tuple[int, int]) -> None:
+    # The level at `position` continues a list: without an item before it, without one of its own, without both.
+    for position in range(1, 131):
+        definitions, repetitions = np.full(131, 3, np.uint8), np.zeros(131, np.uint8)
+        definitions[position - 1 : position + 1] = pair
+        repetitions[position] = 1
+        levels = Levels(131, definitions, repetitions, np.zeros((1, FIELDS), np.int64))
+        bodies = table([body(0, 0, 131, 0)])
+        assert layers_of(levels, SHAPES["list"], bodies, 0, 130) == BAD_LEVEL
+
+
+@given(st.binary(max_size=200), st.integers(0, 255), st.integers(0, 200))
+def test_levels_are_compared_sixty_four_at_a_time(raw: bytes, level: int, start: int) -> None:
+    levels = GUARD.place(raw, 0)
+    start = min(start, len(raw))
+    count = min(len(raw) - start, 64)
+    found = int(reach(levels, start, count, level))
+    assert found == sum(1 << n for n in range(count) if raw[start + n] >= level)
+    assert count_record_starts(levels, len(raw)) == raw.count(0)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 2**64 - 1))
+def test_chosen_bits_move_together(bits: int, chosen: int) -> None:
+    kept = [bits >> n & 1 for n in range(64) if chosen >> n & 1]
+    bits &= chosen
+    assert int(gather_bits(np.uint64(bits), np.uint64(chosen))) == sum(bit << n for n, bit in enumerate(kept))
+
+
+@given(
+    maximum=st.sampled_from([1, 2, 3, 4, 5, 7, 8, 31, 64, 127, 128, 200, 255]),
+    runs=st.lists(st.tuples(st.booleans(), st.integers(0, 100)), max_size=12),
+    seed=st.integers(0, 1000),
+    cut=st.integers(0, 7),
+)
+def test_runs_of_any_length_and_kind_follow_each_other(
+    maximum: int, runs: list[tuple[bool, int]], seed: int, cut: int
+) -> None:
+    # Runs are written over their end where more levels follow: what follows must come out, whatever it is.
+    rng, width = random.Random(seed), maximum.bit_length()
+    raw, expected = b"", []
+    for is_packed, length in runs:
+        if is_packed:
+            values = [rng.randint(0, maximum) for _ in range(length // 8 * 8)]
+            raw += varint(len(values) // 8 << 1 | 1) + pack_bits(values, width)
+        else:
+            values = [rng.randint(0, maximum)] * length
+            raw += varint(length << 1) + bytes(values[:1] or [0])
+        expected += values
+    count = max(len(expected) - cut, 0)
+    out = np.full(count + 2, 99, np.uint8)
+    assert read_stream(GUARD.place(raw), 0, len(raw), RLE, maximum, count, out, 1) >= 0
+    assert out.tolist() == [99, *expected[:count], 99]
 
 
 @pytest.mark.parametrize("name", SHAPES)

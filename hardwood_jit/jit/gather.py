@@ -1,0 +1,177 @@
+"""Survivors of a filter gathered from the encoded pages of a flat column, without decoding the values between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hardwood_jit.batch import NO_NULLS, Column, Validity
+from hardwood_jit.errors import located
+from hardwood_jit.jit.decoders import DICTIONARY_ENCODINGS
+from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.survivors import Positions
+from hardwood_jit.jit.value_decoder import NO_WORDS, WORDS, Table, Words
+from hardwood_jit.kernels import tables
+from hardwood_jit.kernels.slices import OUT_START, SLOTS, TAKE
+from hardwood_jit.kernels.status import page_of
+from hardwood_jit.memory import Scratch, allocate, allocate_array
+from hardwood_jit.physical import Encoding, PhysicalType
+
+if TYPE_CHECKING:
+    from hardwood_jit.jit.page_test import FlatWindow
+    from hardwood_jit.jit.value_decoder import ValueDecoder
+
+BYTE_ARRAY = PhysicalType.BYTE_ARRAY
+PLAIN = Encoding.PLAIN
+
+# Above this share of survivors decoding everything and taking what is wanted is faster.
+DENSE_NUMBERS = 0.35
+DENSE_BYTES = 0.9
+
+
+def can_gather(window: FlatWindow, pages: list[int], values: ValueDecoder, share: float) -> bool:
+    """Whether the values of these pages can be picked one by one, and whether that pays."""
+    physical, form = values.leaf.physical_type, values.wanted.form
+    is_bytes = physical == BYTE_ARRAY
+    if form not in ("physical", "decimal128") or (physical not in WORDS and not is_bytes):
+        return False
+    if physical == PhysicalType.BOOLEAN or share > (DENSE_BYTES if is_bytes else DENSE_NUMBERS):
+        return False
+    headers, first = window.decoder.reader.headers, window.first
+    return all(
+        headers[first + page][tables.PAGE_ENCODING] == PLAIN or window.is_dictionary(page) for page in pages
+    )
+
+
+def gather_column(
+    window: FlatWindow, pages: list[int], positions: Positions, values: ValueDecoder, scratch: Scratch
+) -> Column:
+    """The column of the survivors at `positions` of the window, all of them on `pages`."""
+    table = window.slices_of(pages)
+    count = len(positions)
+    ranks = scratch.int32("ranks", count + 1)
+    validity: Words = np.empty(((count + 63) >> 6) + 1, np.uint64) if window.nullable else NO_WORDS
+    gathered = np.empty_like(table)
+    nulls = load("select.rank_survivors")(positions, table, window.validity, ranks, validity, gathered)
+    numbers = [window.first + page for page in pages]
+    if nulls < 0:
+        raise located(nulls, window.decoder.reader.where(numbers[page_of(nulls)]))
+    if not nulls:
+        validity = NO_WORDS
+    column = Column(
+        values.leaf, count, count, Validity(validity[: (count + 63) >> 6], count, nulls) if nulls else NO_NULLS
+    )
+    values.pages = numbers
+    gatherer = _Gatherer(values, scratch, gathered, ranks, validity)
+    if values.leaf.physical_type == BYTE_ARRAY:
+        gatherer.byte_arrays(column)
+    else:
+        gatherer.words(column)
+    return column
+
+
+class _Gatherer:
+    """One call of gather_column."""
+
+    def __init__(self, values: ValueDecoder, scratch: Scratch, table: Table, ranks: Positions, validity: Words) -> None:
+        self._values = values
+        self._scratch = scratch
+        self._table = table
+        self._ranks = ranks
+        self._validity = validity
+        self._src = values.reader.arena
+        self._groups = values.encoding_groups(values.pages)
+
+    def _indexes(self, part: Table, low: int, entry_count: int) -> Positions:
+        """Dictionary indexes of the survivors on some pages, densely, and one spare entry."""
+        taken = int(part[:, TAKE].sum())
+        indexes = self._scratch.int32("codes", taken + 1)
+        indexes[taken] = 0
+        kernel = load("take.take_indexes")
+        self._values.done(kernel(self._src, part, self._ranks, entry_count, indexes[:taken]), low)
+        return indexes
+
+    def words(self, column: Column) -> None:
+        """Numbers: 4 or 8 bytes, or as 16-byte decimals."""
+        values = self._values
+        t, dtype = WORDS[values.leaf.physical_type]
+        count = column.value_count
+        pairs = values.wanted.form == "decimal128"
+        out = allocate_array(count, t, dtype.itemsize)
+        for encoding, low, high in self._groups:
+            part = self._table[low:high]
+            if not part[:, TAKE].any():
+                continue
+            if encoding in DICTIONARY_ENCODINGS:
+                entries = values.words_dictionary(t)
+                indexes = self._indexes(part, low, entries.count)
+                start, stop = int(part[0, OUT_START]), int(part[-1, OUT_START] + part[-1, SLOTS])
+                if self._validity.size:
+                    load("dictionary.gather_fixed", t)(
+                        indexes, self._validity, start, entries.values, out[start:stop]
+                    )
+                else:
+                    load("select.take_words", t)(entries.values, indexes[:-1], out[start:stop])
+            else:
+                kernel = load("take.take_fixed", t)
+                values.done(kernel(self._src, part, self._ranks, self._validity, out), low)
+        if not pairs:
+            column.values = out.view(dtype)
+            return
+        column.form = "decimal128"
+        column.values = allocate_array((count, 2), np.uint64, 16)
+        load("decimal.widen_integers", dtype.name)(out.view(dtype), count, column.values)
+
+    def byte_arrays(self, column: Column) -> None:
+        """Byte arrays: how many bytes they take first, then one allocation, then the copies."""
+        values = self._values
+        count = column.value_count
+        found = [self._find(encoding, low, high) for encoding, low, high in self._groups]
+        total = sum(size for size, _, _ in found)
+        values.check_window(total, column.record_count)
+        o = "int32" if total < 2**31 - 1 else "int64"
+        offsets = allocate_array(count + 1, o, 4 if o == "int32" else 8)
+        offsets[0] = 0
+        data = allocate(total)
+        for (_, low, high), (_, one, two) in zip(self._groups, found, strict=True):
+            part = self._table[low:high]
+            if two is None:
+                entries = values.bytes_dictionary() if part[:, TAKE].any() else None
+                if entries is None:
+                    start = int(part[0, OUT_START])
+                    offsets[start + 1 : start + 1 + int(part[:, SLOTS].sum())] = offsets[start]
+                    continue
+                status = load("dictionary.gather_byte_arrays", o=o)(
+                    one, part, self._validity, entries.offsets, entries.values, offsets, data
+                )
+            else:
+                status = load("take.copy_byte_arrays", o=o)(self._src, part, one, two, self._validity, offsets, data)
+            values.done(status, low)
+        column.offsets, column.data = offsets, data[:total]
+        self._check_text(column)
+
+    def _find(self, encoding: Encoding, low: int, high: int) -> tuple[int, Positions, Positions | None]:
+        """Bytes of one group's survivors, and where they are: dictionary indexes, or starts and lengths."""
+        values = self._values
+        part = self._table[low:high]
+        taken = int(part[:, TAKE].sum())
+        if encoding in DICTIONARY_ENCODINGS:
+            if not taken:
+                return 0, np.empty(0, np.int32), None
+            entries = values.bytes_dictionary()
+            assert entries.offsets is not None
+            indexes = self._indexes(part, low, entries.count)[:taken].copy()
+            return load("dictionary.measure_byte_arrays", o="int32")(indexes, taken, entries.offsets), indexes, None
+        starts = np.empty(taken, np.int64)
+        lengths = np.empty(taken, np.int32)
+        size = values.done(load("take.find_byte_arrays")(self._src, part, self._ranks, starts, lengths), low)
+        return size, starts, lengths
+
+    def _check_text(self, column: Column) -> None:
+        values = self._values
+        if values.wanted.text:
+            assert column.offsets is not None
+            kernel = load("utf8.check_utf8", o=column.offsets.dtype.name)
+            values.check_text(kernel(column.offsets, column.value_count, column.data))
+        column.text_checked = values.wanted.text

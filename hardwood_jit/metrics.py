@@ -1,0 +1,143 @@
+"""What a filtered scan measures of itself, per conjunct and column; and the order of conjuncts that this suggests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hardwood_jit.physical import PhysicalType
+from hardwood_jit.plan.bound import AllOf, AnyOf, Fixed, GroupTest, Node, PairTest, ValueTest
+
+if TYPE_CHECKING:
+    from hardwood_jit.jit.column_decoder import ColumnDecoder
+
+
+@dataclass
+class ConjunctMetrics:
+    """One conjunct: candidate rows before and after it, and the time it took, decompression included."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    nanoseconds: int = 0
+
+    @property
+    def nanoseconds_per_row(self) -> float:
+        return self.nanoseconds / self.rows_in if self.rows_in else 0.0
+
+
+@dataclass
+class ColumnMetrics:
+    """One column: its data pages in the row groups that were read, and how many of them were decompressed."""
+
+    pages: int = 0
+    pages_decompressed: int = 0
+    bytes_decompressed: int = 0
+    is_filter: bool = False
+    is_output: bool = False
+
+    @property
+    def pages_skipped(self) -> int:
+        return self.pages - self.pages_decompressed
+
+
+@dataclass
+class GroupMetrics:
+    """One row group, or the sum of many."""
+
+    row_groups: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    busy_ns: int = 0
+    peak_page_bytes: int = 0
+    conjuncts: dict[str, ConjunctMetrics] = field(default_factory=dict)
+    columns: dict[str, ColumnMetrics] = field(default_factory=dict)
+
+    def conjunct(self, text: str, rows_in: int, rows_out: int, nanoseconds: int) -> None:
+        found = self.conjuncts.get(text)
+        if found is None:
+            found = self.conjuncts[text] = ConjunctMetrics()
+        found.rows_in += rows_in
+        found.rows_out += rows_out
+        found.nanoseconds += nanoseconds
+
+    def close_column(self, decoder: ColumnDecoder, is_filter: bool, is_output: bool) -> None:
+        reader = decoder.reader
+        found = self.columns.setdefault(decoder.leaf.dotted, ColumnMetrics())
+        found.pages += len(reader.headers)
+        found.pages_decompressed += reader.loaded_pages
+        found.bytes_decompressed += reader.loaded_bytes
+        found.is_filter |= is_filter
+        found.is_output |= is_output
+
+    def add(self, other: GroupMetrics) -> None:
+        self.row_groups += other.row_groups
+        self.rows_in += other.rows_in
+        self.rows_out += other.rows_out
+        self.busy_ns += other.busy_ns
+        self.peak_page_bytes = max(self.peak_page_bytes, other.peak_page_bytes)
+        for text, measured in other.conjuncts.items():
+            self.conjunct(text, measured.rows_in, measured.rows_out, measured.nanoseconds)
+        for path, column in other.columns.items():
+            found = self.columns.setdefault(path, ColumnMetrics())
+            found.pages += column.pages
+            found.pages_decompressed += column.pages_decompressed
+            found.bytes_decompressed += column.bytes_decompressed
+            found.is_filter |= column.is_filter
+            found.is_output |= column.is_output
+
+
+class ConjunctOrder:
+    """The cheapest rejection first: by what was measured so far, else by a guess from types and operators."""
+
+    def __init__(self, total: GroupMetrics) -> None:
+        self._total = total
+
+    def of(self, conjuncts: Sequence[Node]) -> tuple[Node, ...]:
+        return tuple(sorted(conjuncts, key=self._price)) if len(conjuncts) > 1 else tuple(conjuncts)
+
+    def _price(self, conjunct: Node) -> float:
+        """Nanoseconds to reject one row."""
+        measured = self._total.conjuncts.get(conjunct.text)
+        if measured is None or not measured.rows_in:
+            cost, share = _guess(conjunct)
+        else:
+            cost, share = measured.nanoseconds_per_row, measured.rows_out / measured.rows_in
+        return cost / max(1.0 - share, 1e-6)
+
+
+def _guess(node: Node) -> tuple[float, float]:
+    """Nanoseconds a row and share of rows that pass, before anything was measured."""
+    match node:
+        case Fixed():
+            return 0.0, float(node.value)
+        case ValueTest():
+            cost = 8.0 if node.leaf.physical_type == PhysicalType.BYTE_ARRAY else 3.0
+            if node.quantifier is not None:
+                return 4 * cost, 0.5
+            if node.intervals.single_keys() is not None:
+                return cost, 0.05
+            return cost, 0.9 if len(node.intervals.pairs) > 1 else 0.4
+        case PairTest() | GroupTest():
+            return 12.0, 0.5
+        case AllOf() | AnyOf():
+            guesses = [_guess(arg) for arg in node.args]
+            return sum(cost for cost, _ in guesses), 0.5
+
+
+class Metrics:
+    """The sums of a scan, which its threads share."""
+
+    def __init__(self) -> None:
+        self.total = GroupMetrics()
+        self.order = ConjunctOrder(self.total)
+        self._lock = threading.Lock()
+
+    def group(self) -> GroupMetrics:
+        """A fresh one, for the thread that reads the next row group."""
+        return GroupMetrics()
+
+    def add(self, measured: GroupMetrics) -> None:
+        with self._lock:
+            self.total.add(measured)
