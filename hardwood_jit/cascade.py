@@ -85,6 +85,8 @@ class FilteredGroup:
         for index, decoder in self._decoders.items():
             self._measured.close_column(decoder, index in filters, index in outputs)
         self._measured.row_groups += 1
+        for conjunct in self._conjuncts:
+            self._measured.kernels.setdefault(conjunct.text, {}).update(self._narrower.kernels_of(conjunct))
         self._job.metrics.add(self._measured)
 
     def _note_held(self) -> None:

@@ -447,7 +447,7 @@ class Scan:
     def _results(
         self, wanted: Callable[[Leaf], Any], finish: Callable[[Batch], T], bounded: bool, progress: ProgressOption
     ) -> Iterator[T]:
-        from hardwood_jit.scanner import run_groups
+        from hardwood_jit.scanner import build_wanted_kernels, run_groups
 
         selection = self._selection
         schema = self.schema
@@ -463,17 +463,28 @@ class Scan:
                 yield from map(counted, empty)
                 return
             ahead = 2 * threads if bounded else None
-            if not filtered or (selection.skip is None and selection.head is None and selection.tail is None):
+            if not filtered:
                 yield from run_groups(self._tasks(schema), job, threads, counted, ahead)
-                return
-            found = run_groups(self._tasks(schema), job, threads, _same, 2 * threads)
-            try:
-                if selection.tail is not None:
-                    yield from map(counted, last_rows(found, selection.tail))
-                else:
-                    yield from map(counted, skip_and_head(found, selection.skip or 0, selection.head))
-            finally:
-                found.close()
+            elif selection.skip is None and selection.head is None and selection.tail is None:
+                yield from run_groups(self._tasks(schema), job, threads, counted, ahead)
+                build_wanted_kernels()
+            else:
+                yield from map(counted, self._limited(schema, job, threads))
+                build_wanted_kernels()
+
+    def _limited(self, schema: Schema, job: ScanJob, threads: int) -> Iterator[Batch]:
+        """skip, head and tail count the rows that pass, in their order: after the threads."""
+        from hardwood_jit.scanner import run_groups
+
+        selection = self._selection
+        found = run_groups(self._tasks(schema), job, threads, _same, 2 * threads)
+        try:
+            if selection.tail is not None:
+                yield from last_rows(found, selection.tail)
+            else:
+                yield from skip_and_head(found, selection.skip or 0, selection.head)
+        finally:
+            found.close()
 
     def _job(self, schema: Schema, wanted: Callable[[Leaf], Any], bounded: bool) -> ScanJob:
         from hardwood_jit.group_scan import ScanJob

@@ -53,6 +53,7 @@ class GroupMetrics:
     peak_page_bytes: int = 0
     conjuncts: dict[str, ConjunctMetrics] = field(default_factory=dict)
     columns: dict[str, ColumnMetrics] = field(default_factory=dict)
+    kernels: dict[str, dict[str, str]] = field(default_factory=dict)  # conjunct -> shape -> where the kernel came from
 
     def conjunct(self, text: str, rows_in: int, rows_out: int, nanoseconds: int) -> None:
         found = self.conjuncts.get(text)
@@ -79,6 +80,8 @@ class GroupMetrics:
         self.peak_page_bytes = max(self.peak_page_bytes, other.peak_page_bytes)
         for text, measured in other.conjuncts.items():
             self.conjunct(text, measured.rows_in, measured.rows_out, measured.nanoseconds)
+        for text, kernels in other.kernels.items():
+            self.kernels.setdefault(text, {}).update(kernels)
         for path, column in other.columns.items():
             found = self.columns.setdefault(path, ColumnMetrics())
             found.pages += column.pages

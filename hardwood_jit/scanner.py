@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Generic, TypeVar
 
 from hardwood_jit.batch import Batch
 from hardwood_jit.cascade import FilteredGroup
-from hardwood_jit.group_scan import GroupScan, ScanFile, ScanJob
+from hardwood_jit.group_columns import ScanFile
+from hardwood_jit.group_scan import GroupScan, ScanJob
 from hardwood_jit.memory import Scratch
 from hardwood_jit.plan.scan_plan import GroupPlan
 
 T = TypeVar("T")
+
+
+def build_wanted_kernels() -> None:
+    """After the last batch: have kernels built that the scan would have used, had they been there."""
+    from hardwood_jit.jit.fused_kernels import FUSED
+
+    FUSED.build_wanted()
 
 
 def group_batches(job: ScanJob, file: ScanFile, plan: GroupPlan, scratch: Scratch) -> Iterator[Batch]:
@@ -29,7 +37,7 @@ def run_groups(
     threads: int,
     finish: Callable[[Batch], T],
     ahead: int | None,
-) -> Iterator[T]:
+) -> Generator[T, None, None]:
     """The batches of all row groups in order, each handed to `finish` on the thread that decoded it.
 
     `ahead` bounds the finished batches that wait for the consumer (None: no bound).
@@ -41,7 +49,7 @@ def run_groups(
 
 def _run_here(
     tasks: Iterator[tuple[ScanFile, GroupPlan]], job: ScanJob, finish: Callable[[Batch], T]
-) -> Iterator[T]:
+) -> Generator[T, None, None]:
     scratch = Scratch()
     for file, plan in tasks:
         with file.source.open():
@@ -71,7 +79,7 @@ class _Workers(Generic[T]):
         self._exhausted = False
         self._cancelled = False
 
-    def results(self) -> Iterator[T]:
+    def results(self) -> Generator[T, None, None]:
         workers = [threading.Thread(target=self._work, name="hardwood_jit", daemon=True) for _ in range(self._threads)]
         for worker in workers:
             worker.start()

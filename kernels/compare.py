@@ -2,8 +2,8 @@
 """Values -> verdicts: does the key of a value lie in one of some intervals? And the order of two values.
 
 Numbers compare as unsigned 64-bit keys, so that one comparison serves signed, unsigned and floating numbers: a
-value is inside low .. high exactly when `key - low <= high - low`, wrapping. Byte strings compare in place, without being
-copied. `hits` is uint8, 1 = inside; intervals are sorted and disjoint.
+value is inside low .. high exactly when `key - low <= high - low`, wrapping. Byte strings compare in place, without
+being copied. `hits` is uint8, 1 = inside; intervals are sorted and disjoint.
 """
 
 import numpy as np
@@ -108,7 +108,7 @@ def test_plain(src, slices, itemsize, flip, float_bits, lows, spans, hits):
 
 
 # Byte strings. Bounds lie one after the other in `bounds`, which has SLACK spare bytes: low and high of interval i are
-# number 2 * i and 2 * i + 1 of `ends`, whose entries say where a bound ends; `open_ends` marks bounds that do not exist.
+# number 2 * i and 2 * i + 1 of `ends`, whose entries say where a bound ends; `open_ends` marks those that are missing.
 # An interval is low <= x < high.
 
 

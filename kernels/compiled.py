@@ -71,6 +71,12 @@ class DiskCache:
         key = hashlib.sha256(repr((name, self._is_block, str(signature), magic)).encode()).hexdigest()[:24]
         return Path(FOLDER.path, f"{name.rpartition('kernels.')[2]}-{key}.nbc")
 
+    def has(self, signature, target_context):
+        """Whether the disk has this signature; what is damaged there counts, too, and is compiled anew."""
+        if FOLDER.path is None:
+            return False
+        return self._file(signature, target_context.codegen().magic_tuple()).exists()
+
     def load_overload(self, signature, target_context):
         target_context.refresh()
         if FOLDER.path is not None:

@@ -7,7 +7,7 @@ vector code (0.1 ns a row against 0.7 for bits). Survivors are positions (int32,
 
 import numpy as np
 
-from .bits import copy_bytes, load_u64, popcount
+from .bits import copy_bytes, load_u64, popcount, trailing_zeros
 from .compiled import block, fail, kernel
 from .plain import copy_value
 from .slices import OUT_START, RANK_START, ROW_COUNT, ROW_START, SKIP, SLOTS, TAKE
@@ -57,23 +57,61 @@ def list_positions(mask, start, stop, positions):
     found = np.int64(0)
     room = np.int64(positions.shape[0])
     i = np.int64(start)
+    while stop - i >= 8:
+        word = load_u64(mask, i)
+        if word != np.uint64(0):
+            count = np.int64(popcount(word))
+            if count > room - found:
+                return np.int64(OUTPUT_FULL)
+            if count < 4 or room - found < 8:
+                while word != np.uint64(0):
+                    positions[np.uint64(found)] = np.int32(i + (np.int64(trailing_zeros(word)) >> 3))
+                    word &= word - np.uint64(1)
+                    found += 1
+            else:  # many: written whether set or not, and written over by the next one that is
+                for j in range(8):
+                    positions[np.uint64(found)] = np.int32(i + j)
+                    found += np.int64(word & np.uint64(1))
+                    word >>= np.uint64(8)
+        i += 8
     while i < stop:
-        if stop - i >= 8 and load_u64(mask, i) == np.uint64(0):
-            i += 8
-            continue
-        end = min(np.int64(stop), i + 8)
-        if room - found < 8:
-            end = min(end, i + max(room - found, np.int64(0)))
-            if end == i:
-                for j in range(i, stop):
-                    if mask[j]:
-                        return np.int64(OUTPUT_FULL)
-                return found
-        for j in range(i, end):
-            positions[np.uint64(found)] = np.int32(j)
-            found += np.int64(mask[np.uint64(j)])
-        i = end
+        if mask[np.uint64(i)]:
+            if found >= room:
+                return np.int64(OUTPUT_FULL)
+            positions[np.uint64(found)] = np.int32(i)
+            found += 1
+        i += 1
     return found
+
+
+@block
+def narrow_page(mask, row, rows, validity, hits, at, take, null_matches):
+    """AND the verdicts of one page, some of whose rows are null, into mask[row : row + rows]; how many are left."""
+    left = np.int64(0)
+    if take == 0:
+        for i in range(np.uint64(rows)):
+            mask[np.uint64(row) + i] &= np.uint8(null_matches)
+            left += np.int64(mask[np.uint64(row) + i])
+        return left
+    last = np.uint64(at + take - 1)
+    position = np.uint64(at)
+    absent = np.uint64(null_matches)
+    i = np.int64(row)
+    stop = row + rows
+    while i < stop:
+        word = validity[np.uint64(i >> 6)] >> np.uint64(i & 63)
+        count = min(stop - i, 64 - (i & 63))
+        for j in range(np.uint64(i), np.uint64(i + count)):
+            # No branch on a validity bit: a null row looks at the verdict of the value that comes next.
+            bit = word & np.uint64(1)
+            word >>= np.uint64(1)
+            verdict = (np.uint64(hits[min(position, last)]) & bit) | (absent & (bit ^ np.uint64(1)))
+            passed = mask[j] & np.uint8(verdict)
+            mask[j] = passed
+            left += np.int64(passed)
+            position += bit
+        i += count
+    return left
 
 
 @kernel
@@ -96,30 +134,8 @@ def narrow(mask, slices, validity, hits, null_matches):
                 passed = mask[np.uint64(row) + i] & hits[np.uint64(at) + i]
                 mask[np.uint64(row) + i] = passed
                 left += np.int64(passed)
-            continue
-        if take == 0:
-            for i in range(np.uint64(rows)):
-                mask[np.uint64(row) + i] &= np.uint8(null_matches)
-                left += np.int64(mask[np.uint64(row) + i])
-            continue
-        last = np.uint64(at + take - 1)
-        position = np.uint64(at)
-        absent = np.uint64(null_matches)
-        i = np.int64(row)
-        stop = row + rows
-        while i < stop:
-            word = validity[np.uint64(i >> 6)] >> np.uint64(i & 63)
-            count = min(stop - i, 64 - (i & 63))
-            for j in range(np.uint64(i), np.uint64(i + count)):
-                # No branch on a validity bit: a null row looks at the verdict of the value that comes next.
-                bit = word & np.uint64(1)
-                word >>= np.uint64(1)
-                verdict = (np.uint64(hits[min(position, last)]) & bit) | (absent & (bit ^ np.uint64(1)))
-                passed = mask[j] & np.uint8(verdict)
-                mask[j] = passed
-                left += np.int64(passed)
-                position += bit
-            i += count
+        else:
+            left += narrow_page(mask, row, rows, validity, hits, at, take, null_matches)
     return left
 
 

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Some values of encoded pages, by their numbers: what the survivors of a filter need, and nothing else.
 
-`gathered` has one row per page (slices.py): TAKE present values, whose numbers in the page's stream are listed in `ranks`
-(int32, rising) from RANK_START on, go to SLOTS slots from OUT_START on.
+`gathered` has one row per page (slices.py): TAKE present values, whose numbers in the page's stream are listed in
+`ranks` (int32, rising) from RANK_START on, go to SLOTS slots from OUT_START on.
 """
 
 import numpy as np
@@ -41,8 +41,8 @@ from .status import BAD_COUNT, BAD_INDEX, BAD_LENGTH, OK, OUTPUT_FULL, TRUNCATED
 def slice_pages(src, bodies, nullable, start, stop, validity, counts, slices):
     """Levels of some pages of a flat column -> slices in the row space of the window start .. stop: nulls or `fail`.
 
-    `validity` has a bit per row of the window and a spare word, zero at the rows of these pages; empty when the column is
-    required. Values lie densely: OUT_START counts the present values of the pages before.
+    `validity` has a bit per row of the window and a spare word, zero at the rows of these pages; empty when the column
+    is required. Values lie densely: OUT_START counts the present values of the pages before.
     """
     dense = np.int64(0)
     nulls = np.int64(0)

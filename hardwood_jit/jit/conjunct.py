@@ -6,15 +6,19 @@ comparisons of two columns, is decoded first, from the first candidate to the la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hardwood_jit.batch import Column
+from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.kernel_cache import load
 from hardwood_jit.jit.page_test import FlatWindow, PageTest
 from hardwood_jit.jit.pairs import hits_of_pair
-from hardwood_jit.jit.value_decoder import Bytes, ValueDecoder, Wanted, WindowTooLarge
+from hardwood_jit.jit.shape import KernelShape, row_shape
+from hardwood_jit.jit.survivors import take_column
+from hardwood_jit.jit.value_decoder import NO_WORDS, Bytes, ValueDecoder, Wanted, WindowTooLarge
 from hardwood_jit.jit.value_test import PreparedTest
 from hardwood_jit.plan.bound import AllOf, AnyOf, Fixed, GroupTest, Node, PairTest, ValueTest
 
@@ -34,7 +38,8 @@ class Window:
         self._scratch = scratch
         self._flat: dict[int, FlatWindow | None] = {}
         self._decoded: dict[int, tuple[int, int, Column]] = {}
-        self.live = (0, stop - start)  # no candidate lies outside, counted in the window
+        self._mask: Bytes | None = None
+        self._live: tuple[int, int] | None = (0, stop - start)
 
     def flat(self, leaf: Leaf) -> FlatWindow | None:
         """The pages of a flat column; None where its values must be decoded first."""
@@ -53,9 +58,18 @@ class Window:
         return self._flat.get(leaf.index)
 
     def shrink(self, mask: Bytes) -> None:
-        """Note between which rows the candidates lie."""
-        first = int(mask.argmax())
-        self.live = (first, mask.size - int(mask[::-1].argmax()))
+        """Candidates have become fewer: before the next conjunct, whose parts all see this or fewer."""
+        self._mask = mask
+        self._live = None
+
+    @property
+    def live(self) -> tuple[int, int]:
+        """The first candidate and the row after the last, at the start of the conjunct; counted in the window."""
+        if self._live is None:
+            assert self._mask is not None
+            found = np.flatnonzero(self._mask)
+            self._live = (int(found[0]), int(found[-1]) + 1)
+        return self._live
 
     def decoded(self, leaf: Leaf) -> tuple[int, int, Column] | None:
         """What `decode` has made of a column in this window."""
@@ -92,9 +106,14 @@ class Narrower:
         self._scratch = scratch
         self._tests: dict[int, PageTest] = {}
         self._values: dict[int, ValueDecoder] = {}
+        self._row_shapes: dict[int, tuple[KernelShape, list[Any], list[Leaf]] | None] = {}
+        self.row_kernels: dict[str, dict[str, str]] = {}  # text of a node -> shape -> origin, for explain
 
     def narrow(self, node: Node, window: Window, mask: Bytes, candidates: int) -> int:
         """AND a node into the mask; how many candidates are left."""
+        fused = self._row_kernel(node)
+        if fused is not None:
+            return self._narrow_rows(*fused, window, mask)
         match node:
             case ValueTest():
                 return self._narrow_value(node, window, mask, candidates)
@@ -120,6 +139,42 @@ class Narrower:
                 low, high, column = window.decode(node.leaf, self._physical(node.leaf))
                 present = column.layers[node.layer].validity.to_numpy(high - low).view(np.uint8)
                 return self._and(mask, low, 1 - present if node.wants_null else present)
+
+    def kernels_of(self, node: Node) -> dict[str, str]:
+        """What tested a node: shape -> where its kernel came from."""
+        found = dict(self.row_kernels.get(node.text, {}))
+        for test in value_tests((node,)):
+            found.update(self._prepared[id(test)].kernels)
+        return found
+
+    def _row_kernel(self, node: Node) -> tuple[Callable[..., int], list[Any], list[Leaf]] | None:
+        """The generated kernel of a tree in which columns meet, its constants and leaves; None where there is none."""
+        if isinstance(node, ValueTest | GroupTest | Fixed):
+            return None
+        if id(node) not in self._row_shapes:
+            self._row_shapes[id(node)] = row_shape(node)
+        found = self._row_shapes[id(node)]
+        if found is None:
+            return None
+        shape, constants, leaves = found
+        kernel = FUSED.find(shape)
+        self.row_kernels[node.text] = {shape.text: FUSED.origin(shape)}
+        return None if kernel is None else (kernel, constants, leaves)
+
+    def _narrow_rows(
+        self, kernel: Callable[..., int], constants: list[Any], leaves: list[Leaf], window: Window, mask: Bytes
+    ) -> int:
+        decoded = [window.decode(leaf, self._physical(leaf)) for leaf in leaves]
+        low, high = max(first for first, _, _ in decoded), min(stop for _, stop, _ in decoded)
+        arguments: list[Any] = []
+        for first, _, column in decoded:
+            if first != low:
+                column = take_column(column, np.arange(low - first, high - first, dtype=np.int32))
+            assert column.values is not None
+            words = column.validity.words
+            arguments += [column.values.view(np.uint8), NO_WORDS if words is None else words]
+        kernel(mask, low, high - low, *arguments, *constants)
+        return _count(mask)
 
     def _narrow_any(self, node: AnyOf, window: Window, mask: Bytes, candidates: int) -> int:
         passed = np.zeros_like(mask)
@@ -182,14 +237,17 @@ def _over_lists(column: Column, hits: Bytes, quantifier: str) -> Bytes:
     return hits
 
 
-def prepare_tests(nodes: tuple[Node, ...]) -> dict[int, PreparedTest]:
-    """The ValueTests below some nodes, ready for kernels, by their identity."""
-    found: dict[int, PreparedTest] = {}
+def value_tests(nodes: Iterable[Node]) -> Iterator[ValueTest]:
+    """The tests of single columns below some nodes."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ValueTest):
-            found[id(node)] = PreparedTest(node)
+            yield node
         elif isinstance(node, AllOf | AnyOf):
             waiting += node.args
-    return found
+
+
+def prepare_tests(nodes: Iterable[Node]) -> dict[int, PreparedTest]:
+    """The tests of single columns below some nodes, ready for kernels, by their identity."""
+    return {id(test): PreparedTest(test) for test in value_tests(nodes)}

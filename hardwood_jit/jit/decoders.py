@@ -142,6 +142,10 @@ SIGNATURES: dict[str, str] = {
     "compare.compare_byte_arrays": (
         "int64({o}[::1], uint8[::1], {o}[::1], uint8[::1], int64, int64, int64, uint8[::1])"
     ),
+    "fused.narrow_dictionary": (
+        f"int64({_PAGES}, boolean, int64, int64, uint64[::1], int64[::1], int64[:,::1], "
+        "uint8[::1], int32[::1], uint8[::1], uint8[::1], int64)"
+    ),
     "select.count_mask": "int64(uint8[::1], int64, int64)",
     "select.live_pages": "int64(uint8[::1], int64[:,::1], uint8[::1])",
     "select.list_positions": "int64(uint8[::1], int64, int64, int32[::1])",

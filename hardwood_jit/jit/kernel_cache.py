@@ -71,6 +71,16 @@ def _prepare(folder: Path) -> str | None:
     return str(folder)
 
 
+def digest(text: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def root() -> Path:
+    """The folder of all versions' kernels."""
+    return cache_root()
+
+
 def path() -> Path:
     """The folder of this version's kernels."""
     return cache_root() / fingerprint()
@@ -80,7 +90,7 @@ def clear() -> None:
     """Remove the kernels of this and of older versions from disk, and nothing else; loaded ones keep working."""
     for folder in cache_root().glob("*"):
         if re.fullmatch("[0-9a-f]{16}", folder.name) and folder.is_dir():
-            for file in folder.glob("*.nbc"):
+            for file in [*folder.glob("*.nbc"), *folder.glob("shape_*.py")]:
                 file.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # not empty: somebody keeps other things there
                 folder.rmdir()

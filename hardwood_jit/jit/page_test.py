@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from hardwood_jit.memory import Scratch
 
 
+PLAIN = int(Encoding.PLAIN)
+
+
 class FlatWindow:
     """The pages of a flat column under the rows start .. stop: decompressed and sliced when they are asked for."""
 
@@ -100,25 +103,41 @@ class FlatWindow:
         return table
 
     def _slice(self, pages: list[int]) -> Table:
-        decoder = self.decoder
-        numbers = [self.first + page for page in pages]
-        decoder.reader.load(numbers)
-        table = np.empty((len(pages), FILTER_FIELDS), np.int64)
+        bodies, table = self.open(pages)
+        reader = self.decoder.reader
         status = load("take.slice_pages")(
-            decoder.reader.arena,
-            decoder.bodies(numbers),
-            self.nullable,
-            self.start,
-            self.stop,
-            self.validity,
-            self._scratch.counts,
-            table,
+            reader.arena, bodies, self.nullable, self.start, self.stop, self.validity, self._scratch.counts, table
         )
         if status < 0:
-            raise located(status, decoder.reader.where(numbers[page_of(status)]))
+            raise located(status, reader.where(self.first + pages[page_of(status)]))
         for page in pages:
             self._is_sliced[page] = True
         return table
+
+    def open(self, pages: Sequence[int]) -> tuple[Table, Table]:
+        """Decompress pages; the table of their bodies, and room for their slices."""
+        numbers = [self.first + page for page in pages]
+        self.decoder.reader.load(numbers)
+        return self.decoder.bodies(numbers), np.empty((len(pages), FILTER_FIELDS), np.int64)
+
+    def untouched(self, pages: Sequence[int]) -> bool:
+        """Whether none of these pages has been sliced: their levels are read together with their values, then."""
+        return not any(self._is_sliced[page] for page in pages)
+
+    def keep(self, pages: Sequence[int], table: Table) -> None:
+        """Remember slices that a kernel has made."""
+        if len(pages) == self.page_count:
+            self._slices = table
+        else:
+            if self._slices is None:
+                self._slices = np.zeros((self.page_count, FILTER_FIELDS), np.int64)
+            self._slices[list(pages)] = table
+        for page in pages:
+            self._is_sliced[page] = True
+
+    def is_plain(self, page: int) -> bool:
+        """Whether the header of a page says that its values are stored one after the other."""
+        return self.decoder.reader.headers[self.first + page][tables.PAGE_ENCODING] == PLAIN
 
     def is_dictionary(self, page: int) -> bool:
         """Whether the header of a page says that its values are indexes."""
@@ -137,7 +156,9 @@ class PageTest:
         self._hit_count = 0
 
     def hit_table(self) -> Bytes:
-        """One verdict per entry of the dictionary."""
+        """One verdict per entry of the dictionary; none without one, which pages of nulls may do."""
+        if self._hit is None and self._values.reader.dictionary() is None:
+            self._hit = np.empty(0, np.uint8)
         if self._hit is None:
             prepared, physical = self.prepared, self.leaf.physical_type
             storage = STORAGE.get(physical)
@@ -165,7 +186,7 @@ class PageTest:
             entry_count = self.hit_table().size
             dead = self._hit_count == 0 and not prepared.null_matches
             passed = self._hit_count == entry_count and not window.nullable
-            if dead or passed:
+            if entry_count and (dead or passed):
                 rest = []
                 for page in pages:
                     if not window.is_dictionary(page):
@@ -174,16 +195,60 @@ class PageTest:
                         first, stop = window.rows[page].tolist()
                         mask[max(first, 0) : max(stop, 0)] = 0
                 decided, pages = True, rest
+        if pages and not decided and window.untouched(pages):
+            left = self._narrow_fused(window, mask, pages)
+            if left is not None:
+                return left
         if pages:
             table = window.slices_of(pages)
             hits = self._test(window, table, pages)
-            validity = window.validity
-            left = load("select.narrow")(mask, table, validity, hits, prepared.null_matches)
-            if left < 0:
-                raise located(left, window.decoder.reader.where(window.first + pages[page_of(left)]))
+            left = load("select.narrow")(mask, table, window.validity, hits, prepared.null_matches)
+            self._done(left, window, pages)
             if not decided:
                 return left
         return int(load("select.count_mask")(mask, 0, mask.size))
+
+    def _done(self, status: int, window: FlatWindow, pages: Sequence[int]) -> None:
+        if status < 0:
+            raise located(status, window.decoder.reader.where(window.first + pages[page_of(status)]))
+
+    def _narrow_fused(self, window: FlatWindow, mask: Bytes, pages: list[int]) -> int | None:
+        """Levels, verdicts and mask in one call per encoding; None where no kernel does all of it."""
+        prepared = self.prepared
+        if prepared.same_for_all is not None:
+            return None
+        indexes = [page for page in pages if window.is_dictionary(page)]
+        plain = [page for page in pages if window.is_plain(page)] if len(indexes) < len(pages) else []
+        if len(indexes) + len(plain) < len(pages):
+            return None
+        kernel = prepared.page_kernel() if plain else None
+        if plain and kernel is None:
+            return None
+        hits = self._scratch.arena("hits").room(mask.size)[: mask.size]
+        left = 0
+        if indexes:
+            bodies, table = window.open(indexes)
+            found = load("fused.narrow_dictionary")(
+                window.decoder.reader.arena, bodies, window.nullable, window.start, window.stop, window.validity,
+                self._scratch.counts, table, self.hit_table(), self._scratch.indexes, hits, mask,
+                prepared.null_matches,
+            )  # fmt: skip
+            self._done(found, window, indexes)
+            window.keep(indexes, table)
+            prepared.kernels[f"hit(c0: {self.leaf.physical_type} DICTIONARY)"] = "prepared"
+            left += found
+        if plain:
+            assert kernel is not None
+            run, constants = kernel
+            bodies, table = window.open(plain)
+            found = run(
+                window.decoder.reader.arena, bodies, window.nullable, window.start, window.stop, window.validity,
+                self._scratch.counts, table, hits, mask, prepared.null_matches, *constants,
+            )  # fmt: skip
+            self._done(found, window, plain)
+            window.keep(plain, table)
+            left += found
+        return left
 
     def _test(self, window: FlatWindow, table: Table, pages: Sequence[int]) -> Bytes:
         """One verdict per present value of the pages, densely."""

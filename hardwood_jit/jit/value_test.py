@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardwood_jit.batch import Column
+from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.shape import page_shape
 from hardwood_jit.kernels.slices import SLACK
 from hardwood_jit.physical import PhysicalType
 from hardwood_jit.plan.bound import Domain, Intervals, ValueTest
@@ -93,12 +96,23 @@ class PreparedTest:
         self.same_for_all: int | None = (
             1 if test.intervals.is_everything else 0 if not test.intervals.pairs else None
         )
+        self.kernels: dict[str, str] = {}  # what tested it: shape -> where that kernel came from; for explain
+        self._page_shape = page_shape(test) if test.quantifier is None else None
         self.numbers: NumberBounds | None = None
         self.byte_strings: ByteBounds | None = None
         if test.domain.kind in ("boolean", "signed", "unsigned", "float"):
             self.numbers = NumberBounds(test.domain, test.intervals)
         else:
             self.byte_strings = ByteBounds(test.domain, test.intervals)
+
+    def page_kernel(self) -> tuple[Callable[..., int], list[Any]] | None:
+        """The generated kernel that tests PLAIN pages with its operators inside, and its constants; None as yet."""
+        if self._page_shape is None:
+            return None
+        shape, constants = self._page_shape
+        kernel = FUSED.find(shape)
+        self.kernels[shape.text] = FUSED.origin(shape)
+        return None if kernel is None else (kernel, constants)
 
     def hits_of_words(self, values: NDArray[Any], count: int) -> Bytes:
         """Verdicts of numbers given as uint8, uint32 or uint64."""
