@@ -131,7 +131,7 @@ class FilteredGroup:
                 window.shrink(mask)
             before, started = count, time.perf_counter_ns()
             count = self._narrower.narrow(conjunct, window, mask, count)
-            measured.conjunct(conjunct.text, before, count, time.perf_counter_ns() - started)
+            measured.conjunct(conjunct.text, before, count, time.perf_counter_ns() - started, mask.size)
             if not count:
                 break
         return mask, count

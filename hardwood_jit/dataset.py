@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from hardwood_jit.explain import Explanation
     from hardwood_jit.export.to_arrow import ArrowOptions
     from hardwood_jit.group_columns import ScanFile
     from hardwood_jit.group_scan import ScanJob
+    from hardwood_jit.plan.bound import BoundPredicate
     from hardwood_jit.rows import Row
 
 T = TypeVar("T")
@@ -389,6 +392,51 @@ class Scan:
         nothing = self._with(replace(self._selection, columns=()))
         return sum(batch.num_rows for batch in nothing.batches())
 
+    def explain(self, *, analyze: bool = False) -> Explanation:
+        """What the scan will do; with `analyze` it runs, and each step says what it kept, dropped and took.
+
+        >>> explanation = hw.scan(trips).filter("fare > 10").select("id").explain(analyze=True)
+        >>> [part["rows_out"] for part in explanation.as_dict()["conjuncts"]]
+        [3]
+        """
+        from hardwood_jit.explain import Explanation, PlannedConjunct
+
+        self._check_open()
+        selection = self._selection
+        plans = list(self._plan())
+        predicate = selection.predicate
+        bound = self.bound_predicate()
+        limits = [("skip", selection.skip), ("head", selection.head), ("tail", selection.tail)]
+        found = Explanation(
+            len(self._dataset.files),
+            len(plans),
+            sum(plan.rows.row_count for plan in plans),
+            tuple(leaf.dotted for leaf in self.schema.leaves),
+            None if predicate is None else str(predicate),
+            tuple(f"{name} {rows}" for name, rows in limits if rows is not None),
+            ()
+            if bound is None
+            else tuple(
+                PlannedConjunct(part.text, tuple(leaf.dotted for leaf in part.leaves)) for part in bound.conjuncts
+            ),
+        )
+        if analyze:
+            self._analyze(found)
+        return found
+
+    def _analyze(self, found: Explanation) -> None:
+        from hardwood_jit.jit.fused_kernels import FUSED
+        from hardwood_jit.jit.value_decoder import Wanted
+
+        job = self._job(self.schema, lambda leaf: Wanted(), bounded=True)
+        before, started = self._dataset.counts, time.perf_counter()
+        for batch in self._batches_of(job, _same, bounded=True, progress=False):
+            found.rows_out += batch.num_rows
+        found.seconds = time.perf_counter() - started
+        found.read = self._dataset.counts - before
+        found.measured = job.metrics.total
+        found.sources = FUSED.sources()
+
     def __arrow_c_schema__(self) -> object:
         """The schema as an Arrow PyCapsule.
 
@@ -447,12 +495,16 @@ class Scan:
     def _results(
         self, wanted: Callable[[Leaf], Any], finish: Callable[[Batch], T], bounded: bool, progress: ProgressOption
     ) -> Iterator[T]:
+        yield from self._batches_of(self._job(self.schema, wanted, bounded), finish, bounded, progress)
+
+    def _batches_of(
+        self, job: ScanJob, finish: Callable[[Batch], T], bounded: bool, progress: ProgressOption
+    ) -> Iterator[T]:
         from hardwood_jit.scanner import build_wanted_kernels, run_groups
 
         selection = self._selection
-        schema = self.schema
+        schema = job.schema
         filtered = selection.predicate is not None
-        job = self._job(schema, wanted, bounded)
         threads = selection.threads or default_threads()
         # How many rows pass is known when they have passed.
         meter = Progress.of(progress, (lambda: self._dataset.num_rows) if filtered else self.count)
@@ -461,16 +513,12 @@ class Scan:
             if not schema.leaves and not filtered:  # rows without columns: nothing to read
                 empty = (Batch(schema, (), plan.rows.row_count, "", plan.row_group) for plan in self._plan())
                 yield from map(counted, empty)
-                return
-            ahead = 2 * threads if bounded else None
-            if not filtered:
-                yield from run_groups(self._tasks(schema), job, threads, counted, ahead)
-            elif selection.skip is None and selection.head is None and selection.tail is None:
-                yield from run_groups(self._tasks(schema), job, threads, counted, ahead)
-                build_wanted_kernels()
+            elif not filtered or (selection.skip is None and selection.head is None and selection.tail is None):
+                yield from run_groups(self._tasks(schema), job, threads, counted, 2 * threads if bounded else None)
             else:
                 yield from map(counted, self._limited(schema, job, threads))
-                build_wanted_kernels()
+        if filtered:
+            build_wanted_kernels()
 
     def _limited(self, schema: Schema, job: ScanJob, threads: int) -> Iterator[Batch]:
         """skip, head and tail count the rows that pass, in their order: after the threads."""
@@ -524,6 +572,15 @@ class Scan:
                 first = bind(predicate, self._dataset.schema)
                 _matching_leaves(first.leaves, metadata.schema, file.name)
         return ScanFile(file.source, metadata, leaves, bound)
+
+    def bound_predicate(self) -> BoundPredicate | None:
+        """The predicate bound to the first file's schema; None without one.
+
+        >>> hw.scan(trips).filter("fare > 10").bound_predicate().conjuncts[0].leaf.dotted
+        'fare'
+        """
+        predicate = self._selection.predicate
+        return None if predicate is None else bind(predicate, self._dataset.schema)
 
     def _check_open(self) -> None:
         if self._dataset._closed:

@@ -42,11 +42,14 @@ def warm(scan: Scan | None = None) -> WarmReport:
     if scan is None:
         general.load_all()
     else:
-        files = scan.dataset.files
-        for leaf in scan.schema.leaves:
-            groups = files[0].metadata.row_groups
+        groups = scan.dataset.files[0].metadata.row_groups
+        bound = scan.bound_predicate()
+        leaves = {leaf.index: leaf for leaf in (*scan.schema.leaves, *(bound.leaves if bound else ()))}
+        for leaf in leaves.values():
             encodings = {encoding for group in groups for encoding in group.columns[leaf.index].encodings}
             general.load_for(leaf, encodings)
+        if bound is not None:
+            general.load_filters(bound)
     return WarmReport(time.perf_counter() - start, FOLDER.loaded - loaded, FOLDER.compiled - compiled)
 
 

@@ -42,6 +42,7 @@ ORDER = [
     "cascade",
     "scanner",
     "row_limits",
+    "explain",
     "rows",
     "export",
     "dataset",

@@ -107,6 +107,11 @@ class FusedKernels:
         """Where the generated source can be read."""
         return None if FOLDER.path is None else Path(FOLDER.path) / f"{shape.name}.py"
 
+    def sources(self) -> dict[str, str]:
+        """Where the source of every kernel in memory can be read, by the text of its shape."""
+        found = {shape.text: self.path(shape) for shape in list(self._kernels)}
+        return {text: str(path) for text, path in found.items() if path is not None}
+
     def _module(self, shape: KernelShape) -> tuple[ModuleType, str]:
         found = self._modules.get(shape)
         if found is None:

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hardwood_jit.jit.conjunct import value_tests
 from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS, SIGNATURES
+from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.shape import page_shape, row_shape
 from hardwood_jit.kernels.skim import skip_struct
 from hardwood_jit.physical import Encoding, PhysicalType
 
 if TYPE_CHECKING:
     from hardwood_jit.metadata.schema import Leaf
+    from hardwood_jit.plan.bound import BoundPredicate
 
 WIDTHS = {
     "plain.read_fixed": ("uint32", "uint64"),
@@ -33,6 +37,26 @@ _WIDTH_OF = {
     PhysicalType.INT64: "uint64",
     PhysicalType.DOUBLE: "uint64",
 }
+
+FILTERS = (
+    "fused.narrow_dictionary",
+    "take.slice_pages",
+    "take.take_indexes",
+    "take.take_fixed",
+    "take.find_byte_arrays",
+    "take.copy_byte_arrays",
+    "compare.test_words",
+    "compare.test_plain",
+    "compare.test_plain_byte_arrays",
+    "compare.test_byte_arrays",
+    "select.count_mask",
+    "select.live_pages",
+    "select.list_positions",
+    "select.narrow",
+    "select.rank_survivors",
+    "select.take_words",
+    "select.take_bits",
+)
 
 
 def load_all() -> None:
@@ -67,3 +91,13 @@ def load_for(leaf: Leaf, encodings: Iterable[Encoding | int]) -> None:
     for name in names:
         t = _WIDTH_OF.get(leaf.physical_type, "") if name in WIDTHS else ""
         load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
+
+
+def load_filters(bound: BoundPredicate) -> None:
+    """The kernels that a predicate needs: those that every filter uses, and the generated ones, built if need be."""
+    for name in FILTERS:
+        for t in WIDTHS.get(name, ("",)):
+            load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
+    shapes = [found[0] for test in value_tests(bound.conjuncts) if (found := page_shape(test)) is not None]
+    shapes += [found[0] for node in bound.conjuncts if (found := row_shape(node)) is not None]
+    FUSED.build(shapes)
