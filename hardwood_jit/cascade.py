@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardwood_jit.batch import Batch, Column
-from hardwood_jit.group_columns import GroupColumns, ScanFile
+from hardwood_jit.group_columns import ScanFile
 from hardwood_jit.group_scan import ScanJob
+from hardwood_jit.group_state import GroupState
 from hardwood_jit.memory import Scratch
+from hardwood_jit.plan.bound import Node, ValueTest
 from hardwood_jit.plan.scan_plan import GroupPlan
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from hardwood_jit.jit.conjunct import Window
     from hardwood_jit.jit.survivors import Positions
     from hardwood_jit.jit.value_decoder import Bytes
+    from hardwood_jit.metadata.schema import Leaf
 
 WINDOW_ROWS = 1 << 17
 GAP_ROWS = 8192  # survivors of a nested column that lie farther apart are decoded apart
@@ -41,12 +44,12 @@ class FilteredGroup:
         self._file = file
         self._plan = plan
         self._scratch = scratch
-        self._columns = GroupColumns(file, plan, job.options, scratch)
+        self._state = GroupState(file, plan, job.options, job.wanted, scratch, WINDOW_ROWS)
+        self._decoders = self._state.decoders
         self._conjuncts = job.order.of(file.predicate.conjuncts)
-        self._decoders: dict[int, ColumnDecoder] = {}
-        self._outputs: list[ColumnDecoder] | None = None
         self._filter_leaves = file.predicate.leaves
-        self._narrower = Narrower(file.tests(), self._decoders, scratch)
+        self._prepared = file.tests()
+        self._narrower = Narrower(self._prepared, self._decoders, scratch)
         self._measured = job.metrics.group()
         self._left = job.group_limit  # rows that this row group may still deliver
         self._pieces: list[tuple[Column, ...]] = []
@@ -54,7 +57,11 @@ class FilteredGroup:
 
     def batches(self) -> Iterator[Batch]:
         started = time.perf_counter_ns()
-        self._open_filters()
+        if self._job.metrics.outputs_are_likely:
+            # Row groups without a match are rare here: then fewer and larger reads serve better.
+            self._state.fetch(self._all_leaves(), "filter")
+        else:
+            self._state.fetch(self._filter_leaves, "filter")
         for start, stop in self._plan.rows:
             position = start
             while position < stop and self._left != 0:
@@ -64,45 +71,27 @@ class FilteredGroup:
                         self._measured.busy_ns += time.perf_counter_ns() - started
                         yield batch
                         started = time.perf_counter_ns()
-                self._note_held()
+                self._measured.peak_page_bytes = max(self._measured.peak_page_bytes, self._state.held_bytes)
         yield from self._flush()
-        self._check_complete()
+        if self._plan.whole and self._left is None:
+            self._state.check_complete(self._filter_leaves)
         self._measured.rows_in += self._plan.rows.row_count
         self._measured.busy_ns += time.perf_counter_ns() - started
         self._close()
 
-    def _check_complete(self) -> None:
-        # Columns of which rows were left unread say nothing about their end.
-        if self._plan.whole and self._left is None:
-            for leaf in self._filter_leaves:
-                reader = self._decoders[leaf.index].reader
-                if reader.stop_rows and reader.stop_rows[-1] == self._columns.row_count:
-                    reader.check_complete()
+    def _all_leaves(self) -> list[Leaf]:
+        leaves = {leaf.index: leaf for leaf in (*self._filter_leaves, *self._file.leaves)}
+        return list(leaves.values())
 
     def _close(self) -> None:
-        filters = {leaf.index for leaf in self._filter_leaves}
-        outputs = {leaf.index for leaf in self._file.leaves}
-        for index, decoder in self._decoders.items():
-            self._measured.close_column(decoder, index in filters, index in outputs)
+        self._measured.groups_with_rows += self._measured.rows_out > 0
+        self._state.close(self._measured, self._filter_leaves, self._file.leaves)
         self._measured.row_groups += 1
         for conjunct in self._conjuncts:
             self._measured.kernels.setdefault(conjunct.text, {}).update(self._narrower.kernels_of(conjunct))
         self._job.metrics.add(self._measured)
 
-    def _note_held(self) -> None:
-        held = sum(decoder.reader.held_bytes for decoder in self._decoders.values())
-        self._measured.peak_page_bytes = max(self._measured.peak_page_bytes, held)
-
     # Filtering
-
-    def _open_filters(self) -> None:
-        from hardwood_jit.jit.value_decoder import Wanted
-
-        wanted = {leaf.index: form for leaf, form in zip(self._file.leaves, self._job.wanted, strict=True)}
-        forms = [wanted.get(leaf.index, Wanted()) for leaf in self._filter_leaves]
-        decoders = self._columns.open(self._filter_leaves, forms, "filter")
-        for leaf, decoder in zip(self._filter_leaves, decoders, strict=True):
-            self._decoders[leaf.index] = decoder
 
     def _filter(self, start: int, stop: int) -> tuple[int, Bytes, int, Window]:
         """Rows start .. stop, or fewer where memory says so: the new stop, the mask and number of survivors."""
@@ -110,15 +99,17 @@ class FilteredGroup:
         from hardwood_jit.jit.value_decoder import WindowTooLarge
 
         while True:
-            for leaf in self._filter_leaves:
-                decoder = self._decoders[leaf.index]
-                if decoder.is_flat:
-                    stop = decoder.reach(start, stop)
+            if not self._state.is_single:
+                for leaf in self._filter_leaves:
+                    decoder = self._decoders[leaf.index]
+                    if decoder.is_flat:
+                        stop = decoder.reach(start, stop)
             window = Window(start, stop, self._decoders, self._scratch)
             try:
                 mask, count = self._narrow(window)
                 return stop, mask, count, window
             except WindowTooLarge as large:
+                self._state.is_single = False
                 stop = start + max(1, min(large.row_count, stop - start - 1))
 
     def _narrow(self, window: Window) -> tuple[Bytes, int]:
@@ -130,11 +121,21 @@ class FilteredGroup:
             if number:
                 window.shrink(mask)
             before, started = count, time.perf_counter_ns()
-            count = self._narrower.narrow(conjunct, window, mask, count)
+            left = self._narrow_chunk(conjunct, mask)
+            count = self._narrower.narrow(conjunct, window, mask, count) if left is None else left
             measured.conjunct(conjunct.text, before, count, time.perf_counter_ns() - started, mask.size)
             if not count:
                 break
         return mask, count
+
+    def _narrow_chunk(self, conjunct: Node, mask: Bytes) -> int | None:
+        """A test of one column on its whole chunk: candidates left; None where it goes the general way."""
+        if not isinstance(conjunct, ValueTest) or conjunct.quantifier is not None:
+            return None
+        chunk = self._state.chunk(conjunct.leaf)
+        if chunk is None:
+            return None
+        return chunk.narrow(self._prepared[id(conjunct)], mask, self._job.options.checksums)
 
     # Gathering
 
@@ -168,26 +169,42 @@ class FilteredGroup:
 
     def _gather(self, window: Window, positions: Positions) -> Iterator[Batch]:
         """One piece of every output column, or several where their pages need more memory than a window has."""
-        outputs = self._open_outputs()
+        self._state.fetch(self._file.leaves, "output")
         while len(positions):
+            found = self._take_chunks(positions)
+            rest = [leaf for leaf, column in zip(self._file.leaves, found, strict=True) if column is None]
             stop = window.stop
-            for decoder in outputs:
-                if decoder.is_flat and window.flat_or_none(decoder.leaf) is None:
+            for leaf in rest:
+                decoder = self._decoders[leaf.index]
+                if decoder.is_flat and window.flat_or_none(leaf) is None:
                     stop = min(stop, decoder.reach(window.start + int(positions[0]), stop))
-            taken = int(np.searchsorted(positions, stop - window.start))
+            taken = len(positions)
+            if stop < window.stop:
+                taken = int(np.searchsorted(positions, stop - window.start))
+                if taken < len(positions):
+                    found = self._take_chunks(positions[:taken])
             part = positions[:taken]
-            piece = tuple(self._gather_column(decoder, window, part, stop) for decoder in outputs)
+            piece = tuple(
+                self._gather_column(self._decoders[leaf.index], window, part) if column is None else column
+                for leaf, column in zip(self._file.leaves, found, strict=True)
+            )
             positions = positions[taken:]
             limit = self._batch_rows()
-            if self._pieces and (
-                self._piece_rows + taken > limit
-                or not all(map(_can_join, self._pieces[0], piece))
-            ):
+            if self._pieces and (self._piece_rows + taken > limit or not all(map(_can_join, self._pieces[0], piece))):
                 yield from self._flush()
             self._pieces.append(piece)
             self._piece_rows += taken
             if self._piece_rows >= limit * JOINED_SHARE:
                 yield from self._flush()
+
+    def _take_chunks(self, positions: Positions) -> list[Column | None]:
+        """The columns that come out of their whole chunks by one call each."""
+        checksums = self._job.options.checksums
+        found: list[Column | None] = []
+        for leaf, form in zip(self._file.leaves, self._job.wanted, strict=True):
+            chunk = self._state.chunk(leaf)
+            found.append(None if chunk is None else chunk.take(positions, form, checksums))
+        return found
 
     def _flush(self) -> Iterator[Batch]:
         from hardwood_jit.jit.survivors import join_columns
@@ -200,18 +217,7 @@ class FilteredGroup:
         self._job.note(batch)
         yield batch
 
-    def _open_outputs(self) -> list[ColumnDecoder]:
-        """The decoders of the projection; those that filter nothing are opened when the first row passes."""
-        if self._outputs is None:
-            pairs = list(zip(self._file.leaves, self._job.wanted, strict=True))
-            rest = [(leaf, form) for leaf, form in pairs if leaf.index not in self._decoders]
-            opened = self._columns.open([leaf for leaf, _ in rest], [form for _, form in rest], "output")
-            for (leaf, _), decoder in zip(rest, opened, strict=True):
-                self._decoders[leaf.index] = decoder
-            self._outputs = [self._decoders[leaf.index] for leaf in self._file.leaves]
-        return self._outputs
-
-    def _gather_column(self, decoder: ColumnDecoder, window: Window, positions: Positions, stop: int) -> Column:
+    def _gather_column(self, decoder: ColumnDecoder, window: Window, positions: Positions) -> Column:
         """The survivors of one column; `positions` count from the window's start."""
         from hardwood_jit.jit.gather import can_gather, gather_column
         from hardwood_jit.jit.page_test import FlatWindow
@@ -231,9 +237,8 @@ class FilteredGroup:
             offset = first
         local = positions - np.int32(offset) if offset else positions
         pages = flat.pages_at(local)
-        packed = decoder.has_packed_levels(flat.first, flat.first + flat.page_count)
         share = len(positions) / max(last - first, 1)
-        if not packed and can_gather(flat, pages, decoder.values, share):
+        if not decoder.has_packed_levels and can_gather(flat, pages, decoder.values, share):
             return gather_column(flat, pages, local, decoder.values, self._scratch)
         pieces = []
         at = 0

@@ -55,6 +55,17 @@ class ScanFile:
         return self._tests
 
 
+@dataclass(slots=True)
+class FetchedColumn:
+    """A column of a row group, and its bytes where they were read at once."""
+
+    leaf: Leaf
+    facts: ChunkFacts
+    plan: PagePlan | None
+    ranges: list[tuple[int, int]]
+    pieces: list[Bytes] | None
+
+
 class GroupColumns:
     """Opens columns of one row group; those opened together are fetched together."""
 
@@ -68,8 +79,11 @@ class GroupColumns:
 
     def open(self, leaves: Sequence[Leaf], wanted: Sequence[Wanted], buffer: str) -> list[ColumnDecoder]:
         """Decoders of these leaves; their bytes go to the thread's buffer of that name."""
-        from hardwood_jit.jit.column_decoder import ColumnDecoder
+        fetched = self.fetch(leaves, buffer)
+        return [self.decoder(column, form) for column, form in zip(fetched, wanted, strict=True)]
 
+    def fetch(self, leaves: Sequence[Leaf], buffer: str) -> list[FetchedColumn]:
+        """The bytes of these leaves, as far as they are read at once, into the thread's buffer of that name."""
         facts = [self._facts(leaf) for leaf in leaves]
         plans = self._page_plans(leaves)
         ranges = [
@@ -79,21 +93,25 @@ class GroupColumns:
         total = sum(stop - start for runs in ranges for start, stop in runs)
         # Part of a row group without an index to say which pages: read as far as is needed, no further.
         at_once = total <= FETCH_BYTES and (self._plan.whole or all(plans))
-        fetched = self._fetch(ranges, buffer) if at_once else [None] * len(ranges)
-        decoders = []
-        for leaf, fact, plan, runs, pieces, form in zip(leaves, facts, plans, ranges, fetched, wanted, strict=True):
-            reader = PageReader(
-                fact,
-                Pieces(self._file.source, runs, pieces),
-                # Views point into the pages: their arena is not used again.
-                Arena(lasting=True) if form.form == "views" else self._scratch.arena(("pages", leaf.index)),
-                max_repetition_level=leaf.max_repetition_level,
-                checksums=self._options.checksums,
-                max_page_bytes=self._options.max_page_bytes,
-                plan=plan,
-            )
-            decoders.append(ColumnDecoder(leaf, reader, self._scratch, form))
-        return decoders
+        pieces = self._fetch(ranges, buffer) if at_once else [None] * len(ranges)
+        return list(map(FetchedColumn, leaves, facts, plans, ranges, pieces))
+
+    def decoder(self, column: FetchedColumn, form: Wanted) -> ColumnDecoder:
+        """The decoder of a fetched column."""
+        from hardwood_jit.jit.column_decoder import ColumnDecoder
+
+        leaf = column.leaf
+        reader = PageReader(
+            column.facts,
+            Pieces(self._file.source, column.ranges, column.pieces),
+            # Views point into the pages: their arena is not used again.
+            Arena(lasting=True) if form.form == "views" else self._scratch.arena(("pages", leaf.index)),
+            max_repetition_level=leaf.max_repetition_level,
+            checksums=self._options.checksums,
+            max_page_bytes=self._options.max_page_bytes,
+            plan=column.plan,
+        )
+        return ColumnDecoder(leaf, reader, self._scratch, form)
 
     def _facts(self, leaf: Leaf) -> ChunkFacts:
         metadata, number = self._file.metadata, self._plan.row_group

@@ -48,6 +48,7 @@ class GroupMetrics:
     """One row group, or the sum of many."""
 
     row_groups: int = 0
+    groups_with_rows: int = 0  # from which a row came out
     rows_in: int = 0
     rows_out: int = 0
     busy_ns: int = 0
@@ -67,15 +68,23 @@ class GroupMetrics:
 
     def close_column(self, decoder: ColumnDecoder, is_filter: bool, is_output: bool) -> None:
         reader = decoder.reader
-        found = self.columns.setdefault(decoder.leaf.dotted, ColumnMetrics())
-        found.pages += len(reader.headers)
-        found.pages_decompressed += reader.loaded_pages
-        found.bytes_decompressed += reader.loaded_bytes
-        found.is_filter |= is_filter
-        found.is_output |= is_output
+        measured = ColumnMetrics(len(reader.headers), reader.loaded_pages, reader.loaded_bytes, is_filter, is_output)
+        self.column(decoder.leaf.dotted, measured)
+
+    def column(self, path: str, measured: ColumnMetrics) -> None:
+        """Add what one row group did with a column."""
+        found = self.columns.get(path)
+        if found is None:
+            found = self.columns[path] = ColumnMetrics()
+        found.pages += measured.pages
+        found.pages_decompressed += measured.pages_decompressed
+        found.bytes_decompressed += measured.bytes_decompressed
+        found.is_filter |= measured.is_filter
+        found.is_output |= measured.is_output
 
     def add(self, other: GroupMetrics) -> None:
         self.row_groups += other.row_groups
+        self.groups_with_rows += other.groups_with_rows
         self.rows_in += other.rows_in
         self.rows_out += other.rows_out
         self.busy_ns += other.busy_ns
@@ -85,12 +94,7 @@ class GroupMetrics:
         for text, kernels in other.kernels.items():
             self.kernels.setdefault(text, {}).update(kernels)
         for path, column in other.columns.items():
-            found = self.columns.setdefault(path, ColumnMetrics())
-            found.pages += column.pages
-            found.pages_decompressed += column.pages_decompressed
-            found.bytes_decompressed += column.bytes_decompressed
-            found.is_filter |= column.is_filter
-            found.is_output |= column.is_output
+            self.column(path, column)
 
 
 class ConjunctOrder:
@@ -139,6 +143,11 @@ class Metrics:
         self.total = GroupMetrics()
         self.order = ConjunctOrder(self.total)
         self._lock = threading.Lock()
+
+    @property
+    def outputs_are_likely(self) -> bool:
+        """Whether all row groups so far, more than two, had rows that passed."""
+        return self.total.row_groups > 2 and self.total.groups_with_rows == self.total.row_groups
 
     def group(self) -> GroupMetrics:
         """A fresh one, for the thread that reads the next row group."""

@@ -233,14 +233,30 @@ class LocalFile(Source):
         os.close(self._descriptor)
         self._descriptor = -1
 
+    def read_ranges(self, ranges: Sequence[tuple[int, int]], outs: Sequence[Bytes]) -> None:
+        # Opened and counted once for all: this runs for every row group.
+        total = 0
+        with self.open():
+            for (offset, length), out in zip(ranges, outs, strict=True):
+                self._check(offset, length)
+                self._fill_open(offset, out[:length])
+                total += length
+        with self._lock:
+            self._ranges += len(ranges)
+            self._bytes += total
+
     def _fill(self, offset: int, out: Bytes) -> None:
         with self.open():
-            filled = 0
-            while filled < out.size:  # one call gives at most 2 GiB
-                got = os.preadv(self._descriptor, [out[filled:].data], offset + filled)
-                if got == 0:
-                    raise self._ended(offset + filled)
-                filled += got
+            self._fill_open(offset, out)
+
+    def _fill_open(self, offset: int, out: Bytes) -> None:
+        """As _fill, inside `open()`."""
+        filled = 0
+        while filled < out.size:  # one call gives at most 2 GiB
+            got = os.preadv(self._descriptor, [out[filled:].data], offset + filled)
+            if got == 0:
+                raise self._ended(offset + filled)
+            filled += got
 
 
 class MmapFile(LocalFile):
@@ -269,9 +285,8 @@ class MmapFile(LocalFile):
             self._count(length)
             return self._view[offset : offset + length]
 
-    def _fill(self, offset: int, out: Bytes) -> None:
-        with self.open():
-            out[:] = self._view[offset : offset + out.size]
+    def _fill_open(self, offset: int, out: Bytes) -> None:
+        out[:] = self._view[offset : offset + out.size]
 
 
 def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:

@@ -57,9 +57,9 @@ class DiskCache:
 
     cache_path = property(lambda self: FOLDER.path)
 
-    def __init__(self, function, is_block):
+    def __init__(self, function, kind):
         self._function = function
-        self._is_block = is_block
+        self._kind = kind
 
     def enable(self):
         """Part of the interface that dispatchers expect; the folder decides."""
@@ -68,7 +68,7 @@ class DiskCache:
 
     def _file(self, signature, magic):
         name = f"{self._function.__module__}.{self._function.__qualname__}"
-        key = hashlib.sha256(repr((name, self._is_block, str(signature), magic)).encode()).hexdigest()[:24]
+        key = hashlib.sha256(repr((name, self._kind, str(signature), magic)).encode()).hexdigest()[:24]
         return Path(FOLDER.path, f"{name.rpartition('kernels.')[2]}-{key}.nbc")
 
     def has(self, signature, target_context):
@@ -209,7 +209,7 @@ def kernel(function):
     """A function that Python calls, and other kernels may call."""
     dispatcher = njit(**_OPTIONS, pipeline_class=KernelCompiler)(function)
     if not config.DISABLE_JIT:
-        dispatcher._cache = DiskCache(function, False)
+        dispatcher._cache = DiskCache(function, "kernel")
     return dispatcher
 
 
@@ -217,7 +217,7 @@ def quick_kernel(function):
     """A kernel of a few microseconds, which keeps the GIL: giving it away and waiting for it again takes longer."""
     dispatcher = njit(**{**_OPTIONS, "nogil": False}, pipeline_class=KernelCompiler)(function)
     if not config.DISABLE_JIT:
-        dispatcher._cache = DiskCache(function, False)
+        dispatcher._cache = DiskCache(function, "quick")
     return dispatcher
 
 
@@ -229,7 +229,7 @@ def block(function):
     dispatcher = njit(**_OPTIONS, pipeline_class=BlockCompiler, no_cpython_wrapper=True)(function)
     if not config.DISABLE_JIT:
         dispatcher.__class__ = BlockDispatcher
-        dispatcher._cache = DiskCache(function, True)
+        dispatcher._cache = DiskCache(function, "block")
     return dispatcher
 
 

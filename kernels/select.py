@@ -8,7 +8,7 @@ vector code (0.1 ns a row against 0.7 for bits). Survivors are positions (int32,
 import numpy as np
 
 from .bits import copy_bytes, load_u64, popcount, trailing_zeros
-from .compiled import block, fail, kernel
+from .compiled import block, fail, kernel, quick_kernel
 from .plain import copy_value
 from .slices import OUT_START, RANK_START, ROW_COUNT, ROW_START, SKIP, SLOTS, TAKE
 from .status import BAD_COUNT, OK, OUTPUT_FULL
@@ -20,7 +20,7 @@ def bit_at(words, i):
     return (words[np.uint64(i >> 6)] >> np.uint64(i & 63)) & np.uint64(1)
 
 
-@kernel
+@quick_kernel
 def count_mask(mask, start, stop):
     """How many of mask[start:stop] are set."""
     total = np.int64(0)
@@ -29,7 +29,7 @@ def count_mask(mask, start, stop):
     return total
 
 
-@kernel
+@quick_kernel
 def live_pages(mask, rows, live):
     """live[p] = 1 where a row of rows[p, 0] .. rows[p, 1] (of the mask) is still a candidate; returns their number."""
     found = np.int64(0)
@@ -51,7 +51,26 @@ def live_pages(mask, rows, live):
     return found
 
 
-@kernel
+@quick_kernel
+def mark_pages(positions, rows, live):
+    """live[p] = 1 where a position (rising) lies in rows[p, 0] .. rows[p, 1], found by halving; returns how many."""
+    found = np.int64(0)
+    count = np.int64(positions.shape[0])
+    for p in range(rows.shape[0]):
+        low = np.int64(0)
+        high = count
+        while low < high:
+            middle = (low + high) >> 1
+            if np.int64(positions[np.uint64(middle)]) < rows[p, 0]:
+                low = middle + 1
+            else:
+                high = middle
+        live[p] = low < count and np.int64(positions[np.uint64(low)]) < rows[p, 1]
+        found += np.int64(live[p])
+    return found
+
+
+@quick_kernel
 def list_positions(mask, start, stop, positions):
     """Write the numbers of the set bytes of mask[start:stop] into `positions` (int32); their number or OUTPUT_FULL."""
     found = np.int64(0)

@@ -37,6 +37,50 @@ from .spread import spread_offsets, spread_values
 from .status import BAD_COUNT, BAD_INDEX, BAD_LENGTH, OK, OUTPUT_FULL, TRUNCATED
 
 
+@block
+def slice_page(src, bodies, p, nullable, start, stop, validity, counts, slices, dense):
+    """Levels of one page of a flat column -> its slice in the row space of the window start .. stop: OK or a status.
+
+    Values lie densely, from `dense` on. `validity` as in slice_pages.
+    """
+    pos = bodies[p, BODY_START]
+    end = bodies[p, BODY_END]
+    count = bodies[p, BODY_VALUES]
+    first = bodies[p, BODY_FIRST_ROW]
+    a = min(max(start - first, np.int64(0)), count)
+    b = min(max(stop - first, np.int64(0)), count)
+    if bodies[p, BODY_REPETITION_BYTES] > 0:
+        if bodies[p, BODY_REPETITION_BYTES] > end - pos:
+            return np.int64(TRUNCATED)
+        pos += bodies[p, BODY_REPETITION_BYTES]
+    if nullable:
+        pos, level_end = find_stream(src, pos, end, bodies[p, BODY_DEFINITION_BYTES], 3, 1, count)
+        if pos < 0:
+            return pos
+        status = read_present_bits(src, pos, level_end, a, b - a, count, validity, first + a - start, counts)
+        if status < 0:
+            return status
+        slices[p, SRC_START] = level_end
+        slices[p, STREAM_COUNT] = counts[2]
+        slices[p, SKIP] = counts[0]
+        slices[p, TAKE] = counts[1]
+    else:
+        if bodies[p, BODY_DEFINITION_BYTES] > 0:
+            if bodies[p, BODY_DEFINITION_BYTES] > end - pos:
+                return np.int64(TRUNCATED)
+            pos += bodies[p, BODY_DEFINITION_BYTES]
+        slices[p, SRC_START] = pos
+        slices[p, STREAM_COUNT] = count
+        slices[p, SKIP] = a
+        slices[p, TAKE] = b - a
+    slices[p, SRC_END] = end
+    slices[p, OUT_START] = dense
+    slices[p, SLOTS] = slices[p, TAKE]
+    slices[p, ROW_START] = first + a - start
+    slices[p, ROW_COUNT] = b - a
+    return np.int64(OK)
+
+
 @kernel
 def slice_pages(src, bodies, nullable, start, stop, validity, counts, slices):
     """Levels of some pages of a flat column -> slices in the row space of the window start .. stop: nulls or `fail`.
@@ -47,43 +91,11 @@ def slice_pages(src, bodies, nullable, start, stop, validity, counts, slices):
     dense = np.int64(0)
     nulls = np.int64(0)
     for p in range(bodies.shape[0]):
-        pos = bodies[p, BODY_START]
-        end = bodies[p, BODY_END]
-        count = bodies[p, BODY_VALUES]
-        first = bodies[p, BODY_FIRST_ROW]
-        a = min(max(start - first, np.int64(0)), count)
-        b = min(max(stop - first, np.int64(0)), count)
-        if bodies[p, BODY_REPETITION_BYTES] > 0:
-            if bodies[p, BODY_REPETITION_BYTES] > end - pos:
-                return fail(TRUNCATED, p)
-            pos += bodies[p, BODY_REPETITION_BYTES]
-        if nullable:
-            pos, level_end = find_stream(src, pos, end, bodies[p, BODY_DEFINITION_BYTES], 3, 1, count)
-            if pos < 0:
-                return fail(pos, p)
-            status = read_present_bits(src, pos, level_end, a, b - a, count, validity, first + a - start, counts)
-            if status < 0:
-                return fail(status, p)
-            slices[p, SRC_START] = level_end
-            slices[p, STREAM_COUNT] = counts[2]
-            slices[p, SKIP] = counts[0]
-            slices[p, TAKE] = counts[1]
-        else:
-            if bodies[p, BODY_DEFINITION_BYTES] > 0:
-                if bodies[p, BODY_DEFINITION_BYTES] > end - pos:
-                    return fail(TRUNCATED, p)
-                pos += bodies[p, BODY_DEFINITION_BYTES]
-            slices[p, SRC_START] = pos
-            slices[p, STREAM_COUNT] = count
-            slices[p, SKIP] = a
-            slices[p, TAKE] = b - a
-        slices[p, SRC_END] = end
-        slices[p, OUT_START] = dense
-        slices[p, SLOTS] = slices[p, TAKE]
-        slices[p, ROW_START] = first + a - start
-        slices[p, ROW_COUNT] = b - a
+        status = slice_page(src, bodies, p, nullable, start, stop, validity, counts, slices, dense)
+        if status < 0:
+            return fail(status, p)
         dense += slices[p, TAKE]
-        nulls += b - a - slices[p, TAKE]
+        nulls += slices[p, ROW_COUNT] - slices[p, TAKE]
     return nulls
 
 

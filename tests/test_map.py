@@ -39,6 +39,7 @@ ORDER = [
     "metrics",
     "group_columns",
     "group_scan",
+    "group_state",
     "cascade",
     "scanner",
     "row_limits",

@@ -301,7 +301,7 @@ class ColumnDecoder:
             if status < 0:
                 raise located(status, reader.where(first + page_of(status)))
             return NO_NULLS
-        if self.has_packed_levels(first, first + len(bodies)):
+        if self.has_packed_levels:
             return self._slice_packed(bodies, slices, start, stop)
         words = _words_for(stop - start)
         nulls = load("levels.read_validity")(reader.arena, bodies, start, stop, words, self._scratch.counts, slices)
@@ -309,10 +309,10 @@ class ColumnDecoder:
             raise located(nulls, reader.where(first + page_of(nulls)))
         return _validity(words, stop - start, nulls)
 
-    def has_packed_levels(self, first: int, last: int) -> bool:
-        """Whether one of these pages has definition levels in the legacy encoding BIT_PACKED."""
-        headers = self.reader.headers[first:last]
-        return any(header[tables.PAGE_DEF_ENCODING] == BIT_PACKED for header in headers)
+    @property
+    def has_packed_levels(self) -> bool:
+        """Whether one of the known pages has definition levels in the legacy encoding BIT_PACKED."""
+        return BIT_PACKED in self.reader.level_encodings
 
     def _slice_packed(self, bodies: Table, slices: Table, start: int, stop: int) -> Validity:
         """Legacy BIT_PACKED levels of a flat column: through bytes, as nested columns do."""

@@ -46,10 +46,8 @@ class Window:
         if leaf.index not in self._flat:
             decoder = self._decoders[leaf.index]
             window = None
-            if decoder.is_flat:
+            if decoder.is_flat and not decoder.has_packed_levels:
                 window = FlatWindow(decoder, self._scratch, self.start, self.stop)
-                if decoder.has_packed_levels(window.first, window.first + window.page_count):
-                    window = None
             self._flat[leaf.index] = window
         return self._flat[leaf.index]
 

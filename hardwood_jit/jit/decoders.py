@@ -77,6 +77,10 @@ DICTIONARY_ENCODINGS = frozenset({PLAIN_DICTIONARY, RLE_DICTIONARY})
 _PAGES = "uint8[::1], int64[:,::1]"
 _HEAD = f"{_PAGES}, uint64[::1]"
 _BOUNDS = "uint8[::1], int64[::1], uint8[::1]"
+_CHUNK = "int64, boolean, boolean, int64"
+_OPENED = "uint8[::1], uint8[::1], int64[:,::1], int64[:,::1], uint64[::1], int64[::1]"
+_NARROWED = f"{_OPENED}, uint8[::1], uint8[::1], uint8[::1], int64[::1]"
+_TAKEN = f"int32[::1], {_OPENED}, int64[::1], int32[::1], int64[:,::1], uint64[::1], int32[::1]"
 
 # Signatures by kernel; {t} is the type of values ("uint8", "uint32", "uint64"), {o} of offsets ("int32", "int64").
 SIGNATURES: dict[str, str] = {
@@ -142,12 +146,19 @@ SIGNATURES: dict[str, str] = {
     "compare.compare_byte_arrays": (
         "int64({o}[::1], uint8[::1], {o}[::1], uint8[::1], int64, int64, int64, uint8[::1])"
     ),
+    "chunk.narrow_numbers": (
+        f"int64({_PAGES}, {_CHUNK}, int64, uint64, int64, uint64[::1], uint64[::1], int64, {_NARROWED})"
+    ),
+    "chunk.narrow_byte_arrays": f"int64({_PAGES}, {_CHUNK}, {_BOUNDS}, int64, boolean, int64, {_NARROWED})",
+    "chunk.take_numbers": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, {{t}}[::1])",
+    "chunk.find_taken_bytes": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], int64[::1], int32[::1])",
     "fused.narrow_dictionary": (
         f"int64({_PAGES}, boolean, int64, int64, uint64[::1], int64[::1], int64[:,::1], "
-        "uint8[::1], int32[::1], uint8[::1], uint8[::1], int64)"
+        "int64, uint8[::1], uint8[::1], uint8[::1], int64)"
     ),
     "select.count_mask": "int64(uint8[::1], int64, int64)",
     "select.live_pages": "int64(uint8[::1], int64[:,::1], uint8[::1])",
+    "select.mark_pages": "int64(int32[::1], int64[:,::1], uint8[::1])",
     "select.list_positions": "int64(uint8[::1], int64, int64, int32[::1])",
     "select.narrow": "int64(uint8[::1], int64[:,::1], uint64[::1], uint8[::1], int64)",
     "select.take_words": "int64({t}[::1], int32[::1], {t}[::1])",

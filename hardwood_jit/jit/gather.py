@@ -9,9 +9,9 @@ import numpy as np
 from hardwood_jit.batch import NO_NULLS, Column, Validity
 from hardwood_jit.errors import located
 from hardwood_jit.jit.decoders import DICTIONARY_ENCODINGS
-from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.kernel_cache import load, load_for_count
 from hardwood_jit.jit.survivors import Positions
-from hardwood_jit.jit.value_decoder import NO_WORDS, WORDS, Table, Words
+from hardwood_jit.jit.value_decoder import NO_WORDS, SIGNED, WORDS, Table, Words
 from hardwood_jit.kernels import tables
 from hardwood_jit.kernels.slices import OUT_START, SLOTS, TAKE
 from hardwood_jit.kernels.status import page_of
@@ -53,7 +53,7 @@ def gather_column(
     ranks = scratch.int32("ranks", count + 1)
     validity: Words = np.empty(((count + 63) >> 6) + 1, np.uint64) if window.nullable else NO_WORDS
     gathered = np.empty_like(table)
-    nulls = load("select.rank_survivors")(positions, table, window.validity, ranks, validity, gathered)
+    nulls = load_for_count("select.rank_survivors", count)(positions, table, window.validity, ranks, validity, gathered)
     numbers = [window.first + page for page in pages]
     if nulls < 0:
         raise located(nulls, window.decoder.reader.where(numbers[page_of(nulls)]))
@@ -88,7 +88,7 @@ class _Gatherer:
         taken = int(part[:, TAKE].sum())
         indexes = self._scratch.int32("codes", taken + 1)
         indexes[taken] = 0
-        kernel = load("take.take_indexes")
+        kernel = load_for_count("take.take_indexes", taken)
         self._values.done(kernel(self._src, part, self._ranks, entry_count, indexes[:taken]), low)
         return indexes
 
@@ -108,20 +108,20 @@ class _Gatherer:
                 indexes = self._indexes(part, low, entries.count)
                 start, stop = int(part[0, OUT_START]), int(part[-1, OUT_START] + part[-1, SLOTS])
                 if self._validity.size:
-                    load("dictionary.gather_fixed", t)(
+                    load_for_count("dictionary.gather_fixed", count, t)(
                         indexes, self._validity, start, entries.values, out[start:stop]
                     )
                 else:
-                    load("select.take_words", t)(entries.values, indexes[:-1], out[start:stop])
+                    load_for_count("select.take_words", count, t)(entries.values, indexes[:-1], out[start:stop])
             else:
-                kernel = load("take.take_fixed", t)
+                kernel = load_for_count("take.take_fixed", count, t)
                 values.done(kernel(self._src, part, self._ranks, self._validity, out), low)
         if not pairs:
             column.values = out.view(dtype)
             return
         column.form = "decimal128"
         column.values = allocate_array((count, 2), np.uint64, 16)
-        load("decimal.widen_integers", dtype.name)(out.view(dtype), count, column.values)
+        load_for_count("decimal.widen_integers", count, SIGNED[t])(out.view(dtype), count, column.values)
 
     def byte_arrays(self, column: Column) -> None:
         """Byte arrays: how many bytes they take first, then one allocation, then the copies."""

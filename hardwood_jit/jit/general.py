@@ -29,6 +29,7 @@ WIDTHS = {
     "compare.test_words": ("uint8", "uint32", "uint64"),
     "select.take_words": ("uint8", "uint32", "uint64"),
     "take.take_fixed": ("uint32", "uint64"),
+    "chunk.take_numbers": ("uint32", "uint64"),
 }
 _WIDTH_OF = {
     PhysicalType.BOOLEAN: "uint8",
@@ -39,6 +40,10 @@ _WIDTH_OF = {
 }
 
 FILTERS = (
+    "chunk.narrow_numbers",
+    "chunk.narrow_byte_arrays",
+    "chunk.take_numbers",
+    "chunk.find_taken_bytes",
     "fused.narrow_dictionary",
     "take.slice_pages",
     "take.take_indexes",

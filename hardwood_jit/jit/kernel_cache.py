@@ -116,12 +116,26 @@ def connect() -> None:
 connect()
 
 
+QUICK_ITEMS = 16_000  # fewer values than this take less time than giving the interpreter lock away and back
+
+
 @cache
-def load(name: str, t: str = "", o: str = "") -> Callable[..., int]:
-    """The compiled kernel `module.function` for value width `t` and offset width `o` (see decoders.SIGNATURES)."""
+def load(name: str, t: str = "", o: str = "", quick: bool = False) -> Callable[..., int]:
+    """The compiled kernel `module.function` for value width `t` and offset width `o` (see decoders.SIGNATURES).
+
+    `quick` asks for the same kernel with the interpreter lock kept: for little work. Two threads that hand the lock to
+    each other thirty times per row group were no faster than one.
+    """
     module_name, function_name = name.split(".")
     module = importlib.import_module(f"hardwood_jit.kernels.{module_name}")
     function = getattr(module, function_name)
     if not _CONFIG.DISABLE_JIT:
+        if quick:
+            function = compiled.quick_kernel(function.py_func)
         function.compile(SIGNATURES[name].format(t=t, o=o))
     return cast("Callable[..., int]", function)
+
+
+def load_for_count(name: str, count: int, t: str = "", o: str = "") -> Callable[..., int]:
+    """The kernel that suits that many values: with the interpreter lock kept when they are few."""
+    return load(name, t, o, count < QUICK_ITEMS)

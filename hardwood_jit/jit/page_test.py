@@ -20,7 +20,7 @@ from hardwood_jit.jit.value_decoder import NO_WORDS, Bytes, Table, ValueDecoder,
 from hardwood_jit.jit.value_test import STORAGE, PreparedTest
 from hardwood_jit.kernels import tables
 from hardwood_jit.kernels.slices import FILTER_FIELDS, OUT_START, SLOTS, TAKE
-from hardwood_jit.kernels.status import page_of
+from hardwood_jit.kernels.status import BAD_BIT_WIDTH, code_of, page_of
 from hardwood_jit.physical import INT96_BYTES, Encoding, PhysicalType
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 PLAIN = int(Encoding.PLAIN)
+DICTIONARY_NUMBERS = frozenset(map(int, DICTIONARY_ENCODINGS))
 
 
 class FlatWindow:
@@ -47,7 +48,10 @@ class FlatWindow:
         self._slices: Table | None = None
         self._is_sliced = [False] * self.page_count
         self.validity: Words = np.zeros(((stop - start + 63) >> 6) + 1, np.uint64) if self.nullable else NO_WORDS
-        self._bounds = reader.first_rows[self.first : last], reader.stop_rows[self.first : last]
+        self._bounds = (reader.first_rows[self.first : last], reader.stop_rows[self.first : last])
+        encodings = reader.encodings
+        self.all_dictionary = encodings <= DICTIONARY_NUMBERS
+        self.no_dictionary = encodings.isdisjoint(DICTIONARY_NUMBERS)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -68,9 +72,13 @@ class FlatWindow:
         """Pages that hold these positions (rising) of the window."""
         if self.page_count == 1:
             return [0]
-        ends = np.searchsorted(positions, self.rows[:, 1])
-        starts = np.searchsorted(positions, self.rows[:, 0])
-        return np.flatnonzero(ends > starts).tolist()
+        if len(positions) < 2 * self.page_count:
+            ends = np.searchsorted(positions, self.rows[:, 1])
+            starts = np.searchsorted(positions, self.rows[:, 0])
+            return np.flatnonzero(ends > starts).tolist()
+        live = np.empty(self.page_count, np.uint8)
+        load("select.mark_pages")(positions, self.rows, live)
+        return np.flatnonzero(live).tolist()
 
     def runs(self, pages: Sequence[int]) -> list[tuple[int, int]]:
         """Row ranges of the window that runs of neighbouring pages cover."""
@@ -105,7 +113,8 @@ class FlatWindow:
     def _slice(self, pages: list[int]) -> Table:
         bodies, table = self.open(pages)
         reader = self.decoder.reader
-        status = load("take.slice_pages")(
+        kernel = load("take.slice_pages") if self.nullable else load("take.slice_pages", quick=True)
+        status = kernel(
             reader.arena, bodies, self.nullable, self.start, self.stop, self.validity, self._scratch.counts, table
         )
         if status < 0:
@@ -122,7 +131,7 @@ class FlatWindow:
 
     def untouched(self, pages: Sequence[int]) -> bool:
         """Whether none of these pages has been sliced: their levels are read together with their values, then."""
-        return not any(self._is_sliced[page] for page in pages)
+        return self._slices is None or not any(self._is_sliced[page] for page in pages)
 
     def keep(self, pages: Sequence[int], table: Table) -> None:
         """Remember slices that a kernel has made."""
@@ -141,7 +150,10 @@ class FlatWindow:
 
     def is_dictionary(self, page: int) -> bool:
         """Whether the header of a page says that its values are indexes."""
-        return self.decoder.reader.headers[self.first + page][tables.PAGE_ENCODING] in DICTIONARY_ENCODINGS
+        return (
+            self.all_dictionary
+            or self.decoder.reader.headers[self.first + page][tables.PAGE_ENCODING] in DICTIONARY_NUMBERS
+        )
 
 
 class PageTest:
@@ -153,6 +165,7 @@ class PageTest:
         self._scratch = scratch
         self._values = ValueDecoder(decoder.leaf, decoder.reader, scratch, Wanted())
         self._hit: Bytes | None = None
+        self._padded_hit: Bytes = np.full(1, 2, np.uint8)  # to a power of two: no index of that many bits is outside
         self._hit_count = 0
 
     def hit_table(self) -> Bytes:
@@ -174,7 +187,9 @@ class PageTest:
                 entries = self._values.wide_dictionary(width)
                 hit = prepared.hits_of_wide(entries.values, width, entries.count)
             self._hit = hit
-            self._hit_count = int(hit.sum())
+            self._hit_count = int(np.count_nonzero(hit))
+            self._padded_hit = np.full(1 << max(hit.size - 1, 0).bit_length(), 2, np.uint8)
+            self._padded_hit[: hit.size] = hit
         return self._hit
 
     def narrow(self, window: FlatWindow, mask: Bytes, candidates: int) -> int:
@@ -182,7 +197,7 @@ class PageTest:
         prepared = self.prepared
         pages = window.live_pages(mask, candidates)
         decided = False
-        if prepared.same_for_all is None and any(map(window.is_dictionary, pages)):
+        if prepared.same_for_all is None and not window.no_dictionary and any(map(window.is_dictionary, pages)):
             entry_count = self.hit_table().size
             dead = self._hit_count == 0 and not prepared.null_matches
             passed = self._hit_count == entry_count and not window.nullable
@@ -217,7 +232,7 @@ class PageTest:
         prepared = self.prepared
         if prepared.same_for_all is not None:
             return None
-        indexes = [page for page in pages if window.is_dictionary(page)]
+        indexes = pages if window.all_dictionary else [page for page in pages if window.is_dictionary(page)]
         plain = [page for page in pages if window.is_plain(page)] if len(indexes) < len(pages) else []
         if len(indexes) + len(plain) < len(pages):
             return None
@@ -228,11 +243,13 @@ class PageTest:
         left = 0
         if indexes:
             bodies, table = window.open(indexes)
+            hit = self.hit_table()
             found = load("fused.narrow_dictionary")(
                 window.decoder.reader.arena, bodies, window.nullable, window.start, window.stop, window.validity,
-                self._scratch.counts, table, self.hit_table(), self._scratch.indexes, hits, mask,
-                prepared.null_matches,
+                self._scratch.counts, table, hit.size, self._padded_hit, hits, mask, prepared.null_matches,
             )  # fmt: skip
+            if found < 0 and code_of(found) == BAD_BIT_WIDTH:  # perhaps only wider than it need be
+                return None
             self._done(found, window, indexes)
             window.keep(indexes, table)
             prepared.kernels[f"hit(c0: {self.leaf.physical_type} DICTIONARY)"] = "prepared"

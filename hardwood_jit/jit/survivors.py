@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardwood_jit.batch import NO_NULLS, Column, Layer, Validity
-from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.kernel_cache import load, load_for_count
 from hardwood_jit.memory import allocate, allocate_array
 
 Positions = NDArray[np.int32]
@@ -50,7 +50,7 @@ def take_validity(validity: Validity, positions: Positions) -> Validity:
     if validity.words is None:
         return NO_NULLS
     words = np.empty((len(positions) + 63) >> 6, np.uint64)
-    nulls = load("select.take_bits")(validity.words, positions, words)
+    nulls = load_for_count("select.take_bits", len(positions))(validity.words, positions, words)
     return Validity(words, len(positions), nulls) if nulls else NO_NULLS
 
 
@@ -69,7 +69,7 @@ def _take_values(column: Column, slots: Positions, taken: Column) -> None:
     assert values is not None
     if column.form in ("decimal128", "views"):
         taken.values = allocate_array((count, 2), np.uint64, 16)
-        load("select.take_pairs")(values, slots, taken.values)
+        load_for_count("select.take_pairs", count)(values, slots, taken.values)
     elif values.ndim == 2:
         width = values.shape[1]
         out = allocate(count * width)[: count * width]
@@ -78,7 +78,7 @@ def _take_values(column: Column, slots: Positions, taken: Column) -> None:
     else:
         t = f"uint{values.dtype.itemsize * 8}"
         words = allocate_array(count, t, values.dtype.itemsize)
-        load("select.take_words", t)(values.view(t), slots, words)
+        load_for_count("select.take_words", count, t)(values.view(t), slots, words)
         taken.values = words.view(values.dtype)
 
 

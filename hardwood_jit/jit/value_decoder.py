@@ -41,7 +41,7 @@ WORDS = {
     PhysicalType.DOUBLE: ("uint64", np.dtype(np.float64)),
 }
 BYTE_ARRAY = PhysicalType.BYTE_ARRAY
-_SIGNED = {"uint32": "int32", "uint64": "int64"}
+SIGNED = {"uint32": "int32", "uint64": "int64"}
 
 
 class WindowTooLarge(Exception):
@@ -82,6 +82,7 @@ class ValueDecoder:
         self.arena_in_use = False  # views point into the arena: the next window needs another one
         self._scratch = scratch
         self.pages: Sequence[int] = ()  # those that the slices at hand belong to, for messages
+        self._only: Encoding | None = None  # the encoding of all pages, once known to be one
         self._dictionary: Dictionary | None = None
 
     def decode_values(self, column: Column, slices: Table, words: Words, pages: Sequence[int]) -> None:
@@ -99,22 +100,30 @@ class ValueDecoder:
     def encoding_groups(self, pages: Sequence[int]) -> list[tuple[Encoding, int, int]]:
         """Runs of pages with one encoding: (encoding, first row, row after the last) of their slice table."""
         reader = self.reader
+        if len(reader.encodings) == 1 and len(pages):  # of all pages: the common case, looked up once
+            if self._only is None:
+                self._only = self._encoding(next(iter(reader.encodings)), pages[0])
+            return [(self._only, 0, len(pages))]
         groups: list[tuple[Encoding, int, int]] = []
         for row, page in enumerate(pages):
             number = reader.headers[page][tables.PAGE_ENCODING]
             if groups and groups[-1][0] == number:
                 groups[-1] = (groups[-1][0], groups[-1][1], row + 1)
                 continue
-            try:
-                encoding = Encoding(number)
-            except ValueError:
-                raise CorruptFileError(f"{reader.where(page)}: encoding number {number} is unknown") from None
-            if (self.leaf.physical_type, encoding) not in DECODERS:
-                raise CorruptFileError(
-                    f"{reader.where(page)}: encoding {encoding} does not go with {self.leaf.physical_type}"
-                )
+            encoding = self._encoding(number, page)
             groups.append((encoding, row, row + 1))
         return groups
+
+    def _encoding(self, number: int, page: int) -> Encoding:
+        try:
+            encoding = Encoding(number)
+        except ValueError:
+            raise CorruptFileError(f"{self.reader.where(page)}: encoding number {number} is unknown") from None
+        if (self.leaf.physical_type, encoding) not in DECODERS:
+            raise CorruptFileError(
+                f"{self.reader.where(page)}: encoding {encoding} does not go with {self.leaf.physical_type}"
+            )
+        return encoding
 
     def check_room(self, byte_count: int) -> None:
         """What one record or one page's lengths may take: a few bytes can legally announce billions of values."""
@@ -160,7 +169,7 @@ class ValueDecoder:
                     if entries.pairs is None:
                         entries.pairs = np.empty((entries.count, 2), np.uint64)
                         signed = entries.values.view(dtype)
-                        bound = load("decimal.widen_integers", _SIGNED[t])(signed, entries.count, entries.pairs)
+                        bound = load("decimal.widen_integers", SIGNED[t])(signed, entries.count, entries.pairs)
                         entries.in_range = self._in_range(signed, bound)
                     in_range = in_range and entries.in_range
                     self._look_up(part, words, low, entries, entries.pairs, wide, "")
@@ -172,7 +181,7 @@ class ValueDecoder:
                 a = int(part[0, OUT_START])
                 b = int(part[-1, OUT_START] + part[-1, SLOTS])
                 numbers = out.view(dtype)[a:b]
-                bound = load("decimal.widen_integers", _SIGNED[t])(numbers, b - a, wide[a:b])
+                bound = load("decimal.widen_integers", SIGNED[t])(numbers, b - a, wide[a:b])
                 # Null slots hold anything: then the export looks at the present values itself.
                 in_range = in_range and self._in_range(numbers, bound)
         column.range_checked = pairs and in_range

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hardwood_jit.batch import Column
 from hardwood_jit.jit.fused_kernels import FUSED
-from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.kernel_cache import load, load_for_count
 from hardwood_jit.jit.shape import page_shape
 from hardwood_jit.kernels.slices import SLACK
 from hardwood_jit.physical import PhysicalType
@@ -33,6 +33,8 @@ STORAGE = {
     PhysicalType.INT64: "uint64",
     PhysicalType.DOUBLE: "uint64",
 }
+
+_WORD_NAMES = {1: "uint8", 4: "uint32", 8: "uint64"}  # dtype.name takes microseconds
 
 
 class NumberBounds:
@@ -119,7 +121,7 @@ class PreparedTest:
         bounds = self.numbers
         assert bounds is not None
         hits = np.empty(count, np.uint8)
-        kernel = load("compare.test_words", values.dtype.name)
+        kernel = load_for_count("compare.test_words", count, _WORD_NAMES[values.dtype.itemsize])
         kernel(values, count, bounds.flip, bounds.float_bits, bounds.lows, bounds.spans, hits)
         return hits
 
@@ -141,7 +143,8 @@ class PreparedTest:
         bounds = self.byte_strings
         assert bounds is not None
         hits = np.empty(count, np.uint8)
-        load("compare.test_byte_arrays", o=offsets.dtype.name)(
+        o = "int32" if offsets.dtype.itemsize == 4 else "int64"
+        load_for_count("compare.test_byte_arrays", count, o=o)(
             offsets, data, count, bounds.data, bounds.ends, bounds.open_ends, bounds.order, hits
         )
         return hits

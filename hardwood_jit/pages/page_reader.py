@@ -23,6 +23,7 @@ from hardwood_jit.kernels.tables import (
     PAGE_COMPRESSED,
     PAGE_CRC,
     PAGE_DEF_BYTES,
+    PAGE_DEF_ENCODING,
     PAGE_ENCODING,
     PAGE_FIELDS,
     PAGE_HAS_CRC,
@@ -53,7 +54,8 @@ NOT_LOADED = (-1, -1)
 
 
 @cache
-def _page_walker() -> Callable[..., tuple[int, int, int]]:
+def page_walker() -> Callable[..., tuple[int, int, int]]:
+    """`walk_pages` of the kernels, which turns page headers into rows of a table."""
     # Loaded here and not above, so that importing this module does not import numba.
     import hardwood_jit.jit.kernel_cache  # noqa: F401  (names the disk cache)
     from hardwood_jit.kernels.skim import walk_pages
@@ -62,10 +64,15 @@ def _page_walker() -> Callable[..., tuple[int, int, int]]:
 
 
 @cache
-def _snappy() -> Callable[..., int]:
+def _snappy(quick: bool) -> Callable[..., int]:
     from hardwood_jit.jit.kernel_cache import load
 
-    return load("snappy.inflate_pages")
+    return load("snappy.inflate_pages", quick=quick)
+
+
+def _is_little(byte_count: int, compressed: int) -> bool:
+    """Whether snappy bytes are decompressed in a few microseconds: few, or stored nearly as they are, to be copied."""
+    return byte_count < 16 << 10 or (byte_count < 512 << 10 and compressed > byte_count - (byte_count >> 6))
 
 
 @dataclass(slots=True)  # not frozen: made for every column of every row group, and freezing costs 2 µs
@@ -158,7 +165,7 @@ class PageReader:
         max_page_bytes: int,
         plan: PagePlan | None = None,
     ) -> None:
-        self._walk = _page_walker()
+        self._walk = page_walker()
         self.facts = facts
         self.plan = plan
         self.rows_known = max_repetition_level == 0 or plan is not None
@@ -178,6 +185,9 @@ class PageReader:
         self.dictionary_bytes = 0
         self.dictionary_count = -1
         self._ended = facts.value_count == 0 or (plan is not None and not plan.starts)
+        # What the headers of the data pages known so far say, in all:
+        self.encodings: set[int] = set()
+        self.level_encodings: set[int] = set()  # of definition levels
         # One entry per data page known so far:
         self.headers: list[list[int]] = []
         self.first_rows: list[int] = []  # rows of the row group that start before the page
@@ -291,6 +301,8 @@ class PageReader:
                 )
             self._values_left -= row[PAGE_VALUES]
             self.headers.append(row)
+            self.encodings.add(row[PAGE_ENCODING])
+            self.level_encodings.add(row[PAGE_DEF_ENCODING])
             self._sources.append(self._piece)
             self.first_rows.append(first)
             self.stop_rows.append(stop)
@@ -306,9 +318,30 @@ class PageReader:
             )
         self._values_left -= stops[-1] - first
         self.headers += rows
+        for row in rows:
+            self.encodings.add(row[PAGE_ENCODING])
+            self.level_encodings.add(row[PAGE_DEF_ENCODING])
         self._sources += [self._piece] * len(rows)
         self.first_rows += stops[:-1]
         self.stop_rows += stops[1:]
+
+    def adopt(
+        self, piece: Bytes, rows: list[list[int]], dictionary: Bytes | None, spans: list[tuple[int, int]], used: int
+    ) -> None:
+        """Take over what was done with all pages of a flat chunk: headers, dictionary, and the pages in the arena.
+
+        `spans` has NOT_LOADED's value where a page has not been decompressed.
+        """
+        self._piece, self._piece_pos, self._ended = piece, piece.size, True
+        if dictionary is not None:
+            self._dictionary = dictionary
+            self.dictionary_bytes, self.dictionary_count = rows[0][PAGE_UNCOMPRESSED], rows[0][PAGE_VALUES]
+            rows = rows[1:]
+        self._take_flat_rows(rows)
+        self.spans = [NOT_LOADED if span == NOT_LOADED else span for span in spans]
+        self._used = used
+        self.loaded_pages = sum(span is not NOT_LOADED for span in self.spans)
+        self.loaded_bytes = used
 
     # Decompressing pages
 
@@ -318,63 +351,70 @@ class PageReader:
 
     def load(self, pages: Iterable[int]) -> None:
         """Decompress those of `pages` (none below `first_held`) that are not held yet, behind the held ones."""
-        base, spans = self.first_held, self.spans
+        base, spans, headers, sources = self.first_held, self.spans, self.headers, self._sources
         wanted = [page for page in pages if page - base >= len(spans) or spans[page - base] is NOT_LOADED]
         if not wanted:
             return
-        spans += [NOT_LOADED] * (wanted[-1] + 1 - base - len(spans))
-        stop = self._used
-        expansion = self._expansion
+        if len(spans) < wanted[-1] + 1 - base:
+            spans += [NOT_LOADED] * (wanted[-1] + 1 - base - len(spans))
+        used = stop = self._used
+        expansion, limit = self._expansion, self.max_page_bytes
         for page in wanted:
-            row = self.headers[page]
+            row = headers[page]
             size = row[PAGE_UNCOMPRESSED]
-            if size > self.max_page_bytes or (expansion is not None and size > row[PAGE_COMPRESSED] * expansion + 64):
+            if size > limit or (expansion is not None and size > row[PAGE_COMPRESSED] * expansion + 64):
                 self._check_size(row, page)
-            start, stop = stop, stop + size
-            spans[page - base] = (start, stop)
-        self._arena.room(stop, self._used)
+            stop += size
+        self._arena.room(stop, used)
         self.loaded_pages += len(wanted)
-        self.loaded_bytes += stop - self._used
+        self.loaded_bytes += stop - used
         self._used = stop
         table: list[tuple[int, int, int, int]] = []  # of pages that one kernel call decompresses
         numbers: list[int] = []
         piece: Bytes | None = None
+        stop = used
         for page in wanted:
-            row = self.headers[page]
-            source = self._sources[page]
+            row = headers[page]
+            source = sources[page]
             assert source is not None
-            self._sources[page] = None
+            sources[page] = None
             if source is not piece:
-                self._inflate_all(piece, table, numbers)
-                piece, table, numbers = source, [], []
-            start, stop = spans[page - base]
+                if table:
+                    self._inflate_all(piece, table, numbers)
+                    table, numbers = [], []
+                piece = source
+            start, stop = stop, stop + row[PAGE_UNCOMPRESSED]
+            spans[page - base] = (start, stop)
             body = row[PAGE_BODY]
             end = body + row[PAGE_COMPRESSED]
             if row[PAGE_HAS_CRC]:
                 self._check_sum(row, source[body:end], page)
+            first = start
             if row[PAGE_KIND] == DATA_PAGE_V2:
                 levels = self._copy_levels(row, page, source, start)
                 body += levels
-                start += levels
+                first += levels
                 if not row[PAGE_IS_COMPRESSED]:
-                    self._copy_stored(source[body:end], start, stop, page)
+                    self._copy_stored(source[body:end], first, stop, page)
                     continue
-            if start == stop:
+            if first == stop:
                 continue  # writers store nothing at all, or a frame of nothing: neither is worth a call
             if self._is_snappy:
-                table.append((body, end, start, stop))
+                table.append((body, end, first, stop))
                 numbers.append(page)
             else:
-                inflate(self._decompress, source[body:end], self._arena.buffer[start:stop], self.where, page)
-        self._inflate_all(piece, table, numbers)
+                inflate(self._decompress, source[body:end], self._arena.buffer[first:stop], self.where, page)
+        if table:
+            self._inflate_all(piece, table, numbers)
 
     def _inflate_all(self, piece: Bytes | None, table: list[tuple[int, int, int, int]], numbers: list[int]) -> None:
         """Decompress snappy pages of one piece with one call, which gives the interpreter lock away once."""
-        if piece is None or not table:
-            return
+        assert piece is not None
         if not (piece.flags.writeable and piece.flags.c_contiguous):
             piece = np.array(piece)  # kernels are compiled for one kind of array
-        status = _snappy()(piece, np.array(table, np.int64), self._arena.buffer)
+        rows = np.array(table, np.int64)
+        start, end, first, stop = rows.sum(0).tolist()
+        status = _snappy(_is_little(stop - first, end - start))(piece, rows, self._arena.buffer)
         if status < 0:
             page = numbers[page_of(status)]
             start, end, _, _ = table[page_of(status)]
@@ -403,9 +443,13 @@ class PageReader:
 
         With another arena the old one is left as it is: results may point into it.
         """
-        for number in range(self._released, page):
-            self._sources[number] = None
-        self._released = max(self._released, page)
+        if page > self._released:
+            self._sources[self._released : page] = [None] * (page - self._released)
+            self._released = page
+        if not self.spans and arena is None:
+            self._used = 0
+            self.first_held = max(page, self.first_held)
+            return
         gone = min(max(page - self.first_held, 0), len(self.spans))
         kept = self.spans[gone:]
         old = self._arena.buffer
@@ -453,7 +497,16 @@ class PageReader:
         self._check_sum(row, body, None)
         size = row[PAGE_UNCOMPRESSED]
         buffer = allocate(size)
-        inflate(self._decompress, body, buffer[:size], self.where, None)
+        if self._is_snappy and _is_little(size, body.size) and size:
+            table = np.array([(row[PAGE_BODY], row[PAGE_BODY] + row[PAGE_COMPRESSED], 0, size)], np.int64)
+            status = _snappy(True)(self._piece, table, buffer)
+            if status < 0:
+                raise CorruptFileError(
+                    f"{self.where()}: dictionary page: {body.size} compressed bytes do not decompress: "
+                    f"{MEANING[code_of(status)]}"
+                )
+        else:
+            inflate(self._decompress, body, buffer[:size], self.where, None)
         self._dictionary = buffer
         self.dictionary_bytes = size
         self.dictionary_count = row[PAGE_VALUES]

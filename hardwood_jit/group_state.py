@@ -1,0 +1,129 @@
+"""The columns of a row group under a filter: fetched together, opened as chunks or as decoders when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hardwood_jit.group_columns import FetchedColumn, GroupColumns, ScanFile
+from hardwood_jit.memory import Scratch
+from hardwood_jit.metrics import ColumnMetrics, GroupMetrics
+from hardwood_jit.options import OpenOptions
+from hardwood_jit.plan.scan_plan import GroupPlan
+
+if TYPE_CHECKING:
+    from hardwood_jit.jit.chunk import Chunk
+    from hardwood_jit.jit.column_decoder import ColumnDecoder
+    from hardwood_jit.jit.value_decoder import Wanted
+    from hardwood_jit.metadata.schema import Leaf
+
+
+class Decoders(dict[int, "ColumnDecoder"]):
+    """Decoders by the index of their leaf, made when one is first asked for."""
+
+    def __init__(self, state: GroupState) -> None:
+        super().__init__()
+        self._state = state
+
+    def __missing__(self, index: int) -> ColumnDecoder:
+        decoder = self[index] = self._state.make_decoder(index)
+        return decoder
+
+
+class GroupState:
+    """One row group: which columns are there, and how far each is opened."""
+
+    def __init__(
+        self,
+        file: ScanFile,
+        plan: GroupPlan,
+        options: OpenOptions,
+        wanted: Sequence[Wanted],
+        scratch: Scratch,
+        window_rows: int,
+    ) -> None:
+        self._columns = GroupColumns(file, plan, options, scratch)
+        self._options = options
+        self._scratch = scratch
+        self._forms = {leaf.index: form for leaf, form in zip(file.leaves, wanted, strict=True)}
+        self.row_count = self._columns.row_count
+        # One window holds all rows: then whole chunks may be filtered and gathered by one call each.
+        self.is_single = plan.whole and self.row_count <= window_rows
+        self._fetched: dict[int, FetchedColumn] = {}
+        self._chunks: dict[int, Chunk | None] = {}
+        self.decoders = Decoders(self)
+
+    def fetch(self, leaves: Sequence[Leaf], buffer: str) -> None:
+        """Read the bytes of those leaves that are not there yet."""
+        missing = [leaf for leaf in leaves if leaf.index not in self._fetched]
+        for column in self._columns.fetch(missing, buffer):
+            self._fetched[column.leaf.index] = column
+
+    def chunk(self, leaf: Leaf) -> Chunk | None:
+        """The whole column for kernels that take it so; None where it goes the general way."""
+        if not self.is_single or leaf.index in self.decoders:
+            return None
+        if leaf.index not in self._chunks:
+            self._chunks[leaf.index] = self._open_chunk(leaf)
+        return self._chunks[leaf.index]
+
+    def _open_chunk(self, leaf: Leaf) -> Chunk | None:
+        from hardwood_jit.jit.chunk import open_chunk
+
+        column = self._fetched[leaf.index]
+        form = self._forms.get(leaf.index)
+        if column.pieces is None or len(column.pieces) != 1 or (form is not None and form.form == "views"):
+            return None
+        return open_chunk(leaf, column.facts, column.pieces[0], self._scratch, self._options.max_page_bytes)
+
+    def make_decoder(self, index: int) -> ColumnDecoder:
+        """The general way into a column; goes on from what kernels have done with its chunk."""
+        from hardwood_jit.jit.value_decoder import Wanted, WindowTooLarge
+
+        column = self._fetched[index]
+        decoder = self._columns.decoder(column, self._forms.get(index, Wanted()))
+        chunk = self._chunks.get(index)
+        if chunk is not None and chunk.is_open:
+            has_dictionary = chunk.entry_count > 0 or len(chunk.table) > chunk.page_count
+            decoder.reader.adopt(
+                chunk.raw,
+                chunk.table.tolist(),
+                chunk.dictionary if has_dictionary else None,
+                chunk.spans,
+                chunk.used_bytes,
+            )
+        if self.is_single and decoder.is_flat:
+            reached = decoder.reach(0, self.row_count)
+            if reached < self.row_count:
+                raise WindowTooLarge(reached)
+        return decoder
+
+    @property
+    def held_bytes(self) -> int:
+        """Decompressed pages and dictionaries in memory."""
+        held = sum(decoder.reader.held_bytes for decoder in self.decoders.values())
+        for index, chunk in self._chunks.items():
+            if chunk is not None and chunk.is_open and index not in self.decoders:
+                held += chunk.used_bytes + chunk.dictionary_bytes
+        return held
+
+    def close(self, measured: GroupMetrics, filters: Sequence[Leaf], outputs: Sequence[Leaf]) -> None:
+        """Add what was done with each column to the measurements."""
+        filtered = {leaf.index for leaf in filters}
+        put_out = {leaf.index for leaf in outputs}
+        for index, decoder in self.decoders.items():
+            measured.close_column(decoder, index in filtered, index in put_out)
+        for index, chunk in self._chunks.items():
+            if chunk is not None and chunk.is_open and index not in self.decoders:
+                facts = ColumnMetrics(
+                    chunk.page_count, chunk.loaded_pages, chunk.used_bytes, index in filtered, index in put_out
+                )
+                measured.column(chunk.leaf.dotted, facts)
+
+    def check_complete(self, leaves: Sequence[Leaf]) -> None:
+        """After all rows are read: the values of columns whose last page was seen must be at their end, too."""
+        for leaf in leaves:
+            if leaf.index in self.decoders:
+                reader = self.decoders[leaf.index].reader
+                if reader.stop_rows and reader.stop_rows[-1] == self.row_count:
+                    reader.check_complete()
