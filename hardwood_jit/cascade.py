@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hardwood_jit.jit.value_decoder import Bytes
     from hardwood_jit.metadata.schema import Leaf
 
-WINDOW_ROWS = 1 << 17
+WINDOW_ROWS = 1 << 19
 GAP_ROWS = 8192  # survivors of a nested column that lie farther apart are decoded apart
 JOINED_SHARE = 0.5  # pieces of several windows are joined until a batch is this full
 
@@ -98,6 +98,7 @@ class FilteredGroup:
         from hardwood_jit.jit.conjunct import Window
         from hardwood_jit.jit.value_decoder import WindowTooLarge
 
+        self._state.is_filtering = True
         while True:
             if not self._state.is_single:
                 for leaf in self._filter_leaves:
@@ -170,6 +171,7 @@ class FilteredGroup:
     def _gather(self, window: Window, positions: Positions) -> Iterator[Batch]:
         """One piece of every output column, or several where their pages need more memory than a window has."""
         self._state.fetch(self._file.leaves, "output")
+        self._state.is_filtering = False
         while len(positions):
             found = self._take_chunks(positions)
             rest = [leaf for leaf, column in zip(self._file.leaves, found, strict=True) if column is None]

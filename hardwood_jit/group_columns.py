@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 Bytes = NDArray[np.uint8]
 
-FETCH_BYTES = 32 << 20  # a row group's bytes up to this are read at once; a larger one piece by piece
+FETCH_BYTES = 32 << 20  # a row group's bytes up to this are read at once
+COLUMN_BYTES = 2 << 20  # of a larger one, columns up to this
 INDEX_GAP = 16 << 10  # offset indexes of one row group lie together: read what lies between them, too
 
 
@@ -90,10 +91,17 @@ class GroupColumns:
             plan.runs() if plan else [(fact.start, fact.stop)] if fact.stop > fact.start else []
             for fact, plan in zip(facts, plans, strict=True)
         ]
-        total = sum(stop - start for runs in ranges for start, stop in runs)
+        sizes = [sum(stop - start for start, stop in runs) for runs in ranges]
         # Part of a row group without an index to say which pages: read as far as is needed, no further.
-        at_once = total <= FETCH_BYTES and (self._plan.whole or all(plans))
-        pieces = self._fetch(ranges, buffer) if at_once else [None] * len(ranges)
+        at_once = [self._plan.whole or plan is not None for plan in plans]
+        if sum(sizes) > FETCH_BYTES:
+            at_once = [whole and size <= COLUMN_BYTES for whole, size in zip(at_once, sizes, strict=True)]
+        if all(at_once):
+            pieces = self._fetch(ranges, buffer)
+        else:
+            chosen = [runs if whole else [] for runs, whole in zip(ranges, at_once, strict=True)]
+            found = self._fetch(chosen, buffer)
+            pieces = [part if whole else None for part, whole in zip(found, at_once, strict=True)]
         return list(map(FetchedColumn, leaves, facts, plans, ranges, pieces))
 
     def decoder(self, column: FetchedColumn, form: Wanted) -> ColumnDecoder:

@@ -49,6 +49,7 @@ class GroupState:
         self.row_count = self._columns.row_count
         # One window holds all rows: then whole chunks may be filtered and gathered by one call each.
         self.is_single = plan.whole and self.row_count <= window_rows
+        self.is_filtering = True  # False while survivors are gathered, which may be done in several steps
         self._fetched: dict[int, FetchedColumn] = {}
         self._chunks: dict[int, Chunk | None] = {}
         self.decoders = Decoders(self)
@@ -92,7 +93,7 @@ class GroupState:
                 chunk.spans,
                 chunk.used_bytes,
             )
-        if self.is_single and decoder.is_flat:
+        if self.is_single and self.is_filtering and decoder.is_flat:
             reached = decoder.reach(0, self.row_count)
             if reached < self.row_count:
                 raise WindowTooLarge(reached)

@@ -38,6 +38,14 @@ def number_key(word, flip, float_bits):
 
 
 @block
+def in_points(key, lows, spans, sieve):
+    """As in_intervals; `sieve`, if not empty, has 1 at the low bits of every key that may pass, and turns most away."""
+    if sieve.shape[0] > 0 and sieve[key & np.uint64(sieve.shape[0] - 1)] == 0:
+        return np.uint8(0)
+    return in_intervals(key, lows, spans)
+
+
+@block
 def in_intervals(key, lows, spans):
     """1 where `key` lies in lows[i] .. lows[i] + spans[i] of one of many intervals: by halving."""
     low = np.int64(0)
@@ -54,7 +62,7 @@ def in_intervals(key, lows, spans):
 
 
 @kernel
-def test_words(values, count, flip, float_bits, lows, spans, hits):
+def test_words(values, count, flip, float_bits, lows, spans, sieve, hits):
     """Verdicts of the first `count` numbers, given as their bits (uint8, uint32, uint64); lows and spans are uint64."""
     if count > np.int64(values.shape[0]) or count > np.int64(hits.shape[0]):
         return np.int64(OUTPUT_FULL)
@@ -72,12 +80,12 @@ def test_words(values, count, flip, float_bits, lows, spans, hits):
             hits[i] = verdict
     else:
         for i in range(np.uint64(count)):
-            hits[i] = in_intervals(number_key(values[i], flip, float_bits), lows, spans)
+            hits[i] = in_points(number_key(values[i], flip, float_bits), lows, spans, sieve)
     return np.int64(OK)
 
 
 @kernel
-def test_plain(src, slices, itemsize, flip, float_bits, lows, spans, hits):
+def test_plain(src, slices, itemsize, flip, float_bits, lows, spans, sieve, hits):
     """Verdicts of PLAIN numbers of 4 or 8 bytes, on the bytes of their pages."""
     one = lows.shape[0] == 1
     low = lows[0] if lows.shape[0] > 0 else np.uint64(1)
@@ -103,7 +111,7 @@ def test_plain(src, slices, itemsize, flip, float_bits, lows, spans, hits):
         else:
             for i in range(take):
                 word = load_u64(src, pos + i * 8) if itemsize == 8 else np.uint64(load_u32(src, pos + i * 4))
-                hits[np.uint64(at + i)] = in_intervals(number_key(word, flip, float_bits), lows, spans)
+                hits[np.uint64(at + i)] = in_points(number_key(word, flip, float_bits), lows, spans, sieve)
     return np.int64(OK)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardwood_jit.batch import NO_NULLS, Column, Validity
-from hardwood_jit.jit.gather import DENSE_BYTES, DENSE_NUMBERS
+from hardwood_jit.jit.gather import DENSE_BYTES
 from hardwood_jit.jit.kernel_cache import load, load_for_count
 from hardwood_jit.jit.survivors import Positions
 from hardwood_jit.jit.value_decoder import NO_WORDS, SIGNED, WORDS, Bytes, Wanted, Words
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from hardwood_jit.pages.page_reader import ChunkFacts
 
 CHUNK_BYTES = 8 << 20  # decompressed data pages: what a window may hold of a column
-QUICK_BYTES = 262144
+QUICK_BYTES = 256 << 10
+DENSE_CHUNK = 0.85  # of numbers: above, everything is decoded and then taken, or not even taken
 MOST_PAGES = 512
 MOST_ENTRIES = 1 << 20
 
@@ -92,8 +93,8 @@ class Chunk:
             bounds = prepared.numbers
             size = 4 if self.leaf.physical_type in (PhysicalType.INT32, PhysicalType.FLOAT) else 8
             left = load("chunk.narrow_numbers", quick=self._is_quick)(
-                *head, size, bounds.flip, bounds.float_bits, bounds.lows, bounds.spans, prepared.null_matches,
-                *state, hit, hits, mask, self.info,
+                *head, size, bounds.flip, bounds.float_bits, bounds.lows, bounds.spans, bounds.sieve,
+                prepared.null_matches, *state, hit, hits, mask, self.info,
             )  # fmt: skip
         elif self.leaf.physical_type == PhysicalType.BYTE_ARRAY and prepared.byte_strings is not None:
             text = prepared.byte_strings
@@ -115,7 +116,7 @@ class Chunk:
         count = len(positions)
         share = count / max(self._facts.row_count, 1)
         if physical in _NUMBERS:
-            if share > DENSE_NUMBERS or wanted.form not in ("physical", "decimal128"):
+            if share > DENSE_CHUNK or wanted.form not in ("physical", "decimal128"):
                 return None
         elif physical != PhysicalType.BYTE_ARRAY or share > DENSE_BYTES or wanted.form != "physical":
             return None
@@ -141,7 +142,8 @@ class Chunk:
         t, dtype = WORDS[self.leaf.physical_type]
         count = column.value_count
         out = allocate_array(count, t, dtype.itemsize)
-        nulls = load("chunk.take_numbers", t, quick=self._is_quick)(*state, out)
+        codes = self._scratch.int32("page codes", self._facts.row_count if 4 * count > self._facts.row_count else 0)
+        nulls = load("chunk.take_numbers", t, quick=self._is_quick)(*state, codes, out)
         if nulls < 0 or wanted.form == "physical":
             column.values = out.view(dtype)
             return nulls

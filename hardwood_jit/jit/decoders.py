@@ -137,8 +137,8 @@ SIGNATURES: dict[str, str] = {
     "take.take_fixed": f"int64({_PAGES}, int32[::1], uint64[::1], {{t}}[::1])",
     "take.find_byte_arrays": f"int64({_PAGES}, int32[::1], int64[::1], int32[::1])",
     "take.copy_byte_arrays": f"int64({_PAGES}, int64[::1], int32[::1], uint64[::1], {{o}}[::1], uint8[::1])",
-    "compare.test_words": "int64({t}[::1], int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1])",
-    "compare.test_plain": f"int64({_PAGES}, int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1])",
+    "compare.test_words": "int64({t}[::1], int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1], uint8[::1])",
+    "compare.test_plain": f"int64({_PAGES}, int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1], uint8[::1])",
     "compare.test_plain_byte_arrays": f"int64({_PAGES}, {_BOUNDS}, int64, boolean, uint8[::1])",
     "compare.test_byte_arrays": f"int64({{o}}[::1], uint8[::1], int64, {_BOUNDS}, int64, uint8[::1])",
     "compare.test_wide": f"int64(uint8[::1], int64, int64, {_BOUNDS}, int64, uint8[::1])",
@@ -147,10 +147,10 @@ SIGNATURES: dict[str, str] = {
         "int64({o}[::1], uint8[::1], {o}[::1], uint8[::1], int64, int64, int64, uint8[::1])"
     ),
     "chunk.narrow_numbers": (
-        f"int64({_PAGES}, {_CHUNK}, int64, uint64, int64, uint64[::1], uint64[::1], int64, {_NARROWED})"
+        f"int64({_PAGES}, {_CHUNK}, int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1], int64, {_NARROWED})"
     ),
     "chunk.narrow_byte_arrays": f"int64({_PAGES}, {_CHUNK}, {_BOUNDS}, int64, boolean, int64, {_NARROWED})",
-    "chunk.take_numbers": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, {{t}}[::1])",
+    "chunk.take_numbers": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], {{t}}[::1])",
     "chunk.find_taken_bytes": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], int64[::1], int32[::1])",
     "fused.narrow_dictionary": (
         f"int64({_PAGES}, boolean, int64, int64, uint64[::1], int64[::1], int64[:,::1], "

@@ -289,7 +289,9 @@ class PageTest:
                 assert numbers is not None
                 size = 4 if storage == "uint32" else 8
                 kernel = load("compare.test_plain")
-                status = kernel(src, part, size, numbers.flip, numbers.float_bits, numbers.lows, numbers.spans, hits)
+                status = kernel(
+                    src, part, size, numbers.flip, numbers.float_bits, numbers.lows, numbers.spans, numbers.sieve, hits
+                )
                 values.done(status, low)
             elif encoding == Encoding.PLAIN and self.leaf.physical_type == PhysicalType.BYTE_ARRAY:
                 bounds = byte_strings

@@ -25,6 +25,8 @@ Words = NDArray[np.uint64]
 DAY_NANOS = 86_400_000_000_000
 EPOCH_DAY = 2440588
 INSTANT_BYTES = 16
+SIEVE_BYTES = 4096  # stays in the first-level cache
+SIEVED_FROM, SIEVED_TO = 3, 1024  # single keys
 ORDERS = {"bytes": 0, "instant": 0, "decimal": 1}  # compare.BYTES, compare.DECIMAL
 STORAGE = {
     PhysicalType.BOOLEAN: "uint8",
@@ -55,6 +57,11 @@ class NumberBounds:
                 spans.append(last - first)
         self.lows: Words = np.array(lows, np.uint64)
         self.spans: Words = np.array(spans, np.uint64)
+        self.sieve: Bytes = np.empty(0, np.uint8)
+        if SIEVED_FROM <= len(lows) <= SIEVED_TO and not self.spans.any():
+            # Many single keys: their low bits turn most other keys away before the search.
+            self.sieve = np.zeros(SIEVE_BYTES, np.uint8)
+            self.sieve[(self.lows & np.uint64(SIEVE_BYTES - 1)).astype(np.int64)] = 1
 
 
 class ByteBounds:
@@ -122,7 +129,7 @@ class PreparedTest:
         assert bounds is not None
         hits = np.empty(count, np.uint8)
         kernel = load_for_count("compare.test_words", count, _WORD_NAMES[values.dtype.itemsize])
-        kernel(values, count, bounds.flip, bounds.float_bits, bounds.lows, bounds.spans, hits)
+        kernel(values, count, bounds.flip, bounds.float_bits, bounds.lows, bounds.spans, bounds.sieve, hits)
         return hits
 
     def hits_of_wide(self, values: Bytes, width: int, count: int) -> Bytes:

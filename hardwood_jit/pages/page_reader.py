@@ -34,7 +34,7 @@ from hardwood_jit.kernels.tables import (
     PAGE_UNCOMPRESSED,
     PAGE_VALUES,
 )
-from hardwood_jit.memory import Arena
+from hardwood_jit.memory import Arena, allocate
 from hardwood_jit.pages.codecs import decompressor, inflate
 from hardwood_jit.physical import Codec, Encoding, PageKind
 
@@ -142,7 +142,7 @@ class Pieces:
                 return self._fetched[self._range], start
             length = min(max(self._block, needed - leftover.size), stop - self._pos)
             self._block = min(self._block * 2, LAST_BLOCK)
-            piece = np.empty(leftover.size + length, np.uint8)
+            piece = allocate(leftover.size + length)[: leftover.size + length]
             piece[: leftover.size] = leftover
             self.source.read_into(self._pos, piece[leftover.size :])
             start = self._pos - leftover.size
@@ -488,8 +488,6 @@ class PageReader:
         return self._dictionary
 
     def _load_dictionary(self, row: list[int]) -> None:
-        from hardwood_jit.memory import allocate
-
         if row[PAGE_ENCODING] not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):
             raise CorruptFileError(f"{self.where()}: dictionary page with encoding number {row[PAGE_ENCODING]}")
         body = self._piece[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
