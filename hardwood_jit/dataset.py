@@ -18,6 +18,7 @@ from hardwood_jit.metadata.schema import Leaf, Schema
 from hardwood_jit.options import BATCH_BYTES, MAX_PAGE_BYTES, OpenOptions
 from hardwood_jit.plan.bind import bind
 from hardwood_jit.plan.predicate import Col, Predicate, as_predicate
+from hardwood_jit.plan.prune import GroupPruner
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
 from hardwood_jit.progress import Progress, ProgressOption
@@ -514,18 +515,18 @@ class Scan:
                 empty = (Batch(schema, (), plan.rows.row_count, "", plan.row_group) for plan in self._plan())
                 yield from map(counted, empty)
             elif not filtered or (selection.skip is None and selection.head is None and selection.tail is None):
-                yield from run_groups(self._tasks(schema), job, threads, counted, 2 * threads if bounded else None)
+                yield from run_groups(self._tasks(job), job, threads, counted, 2 * threads if bounded else None)
             else:
-                yield from map(counted, self._limited(schema, job, threads))
+                yield from map(counted, self._limited(job, threads))
         if filtered:
             build_wanted_kernels()
 
-    def _limited(self, schema: Schema, job: ScanJob, threads: int) -> Iterator[Batch]:
+    def _limited(self, job: ScanJob, threads: int) -> Iterator[Batch]:
         """skip, head and tail count the rows that pass, in their order: after the threads."""
         from hardwood_jit.scanner import run_groups
 
         selection = self._selection
-        found = run_groups(self._tasks(schema), job, threads, _same, 2 * threads)
+        found = run_groups(self._tasks(job), job, threads, _same, 2 * threads)
         try:
             if selection.tail is not None:
                 yield from last_rows(found, selection.tail)
@@ -551,12 +552,21 @@ class Scan:
         files = self._dataset.files
         return plan_scan(self._selection, len(files), lambda number: files[number].metadata.row_groups)
 
-    def _tasks(self, schema: Schema) -> Iterator[tuple[ScanFile, GroupPlan]]:
+    def _tasks(self, job: ScanJob) -> Iterator[tuple[ScanFile, GroupPlan]]:
+        schema = job.schema
         opened: dict[int, ScanFile] = {}
+        pruner: GroupPruner | None = None
         for plan in self._plan():
             if plan.file not in opened:
-                opened = {plan.file: self._open_file(plan.file, schema)}
-            yield opened[plan.file], plan
+                file = self._open_file(plan.file, schema)
+                opened = {plan.file: file}
+                if file.predicate is not None and self._selection.use_metadata:
+                    pruner = GroupPruner(file.predicate.conjuncts, file.metadata.column_orders)
+            file = opened[plan.file]
+            if pruner is not None and pruner.drops(file.metadata.row_groups[plan.row_group].columns):
+                job.metrics.pruned()
+                continue
+            yield file, plan
 
     def _open_file(self, number: int, schema: Schema) -> ScanFile:
         from hardwood_jit.group_columns import ScanFile

@@ -80,6 +80,7 @@ class Explanation:
         if self.measured is not None and self.predicate is not None:
             found["conjuncts"] = [self._measured_conjunct(part) for part in self._in_order()]
             found["row_groups_scanned"] = self.measured.row_groups
+            found["row_groups_pruned"] = self.measured.pruned_groups
             found["rows_scanned"] = self.measured.rows_in
             found["peak_page_bytes"] = self.measured.peak_page_bytes
             found["column_pages"] = {
@@ -147,6 +148,8 @@ class Explanation:
         measured = self.measured
         assert measured is not None
         lines = [f"  scanned   {measured.row_groups:,} row groups, {measured.rows_in:,} rows"]
+        if measured.pruned_groups:
+            lines[0] += f"; {measured.pruned_groups:,} row groups dropped by statistics"
         for number, part in enumerate(self._in_order(), 1):
             facts = self._measured_conjunct(part)
             share = 100 * facts["rows_out"] / facts["rows_in"] if facts["rows_in"] else 0.0

@@ -48,6 +48,7 @@ class GroupMetrics:
     """One row group, or the sum of many."""
 
     row_groups: int = 0
+    pruned_groups: int = 0  # that statistics proved empty
     groups_with_rows: int = 0  # from which a row came out
     rows_in: int = 0
     rows_out: int = 0
@@ -152,6 +153,10 @@ class Metrics:
     def group(self) -> GroupMetrics:
         """A fresh one, for the thread that reads the next row group."""
         return GroupMetrics()
+
+    def pruned(self) -> None:
+        """One row group more that statistics have proved empty."""
+        self.total.pruned_groups += 1
 
     def add(self, measured: GroupMetrics) -> None:
         with self._lock:

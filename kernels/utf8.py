@@ -104,6 +104,16 @@ def check_utf8(offsets, count, data):
     return np.int64(OK)
 
 
+@kernel
+def check_utf8_entries(starts, count, data):
+    """As check_utf8 for `count` values with their length (four bytes) in front, at `starts` (int32), found before."""
+    for i in range(count):
+        pos = np.int64(starts[i])
+        if not is_utf8(data, pos + 4, pos + 4 + np.int64(load_u32(data, pos))):
+            return fail(BAD_UTF8, i)
+    return np.int64(OK)
+
+
 @block
 def is_utf8_inline(low, high, length):
     """Whether the first `length` (up to 12) bytes of two words, 8 bytes and 4, are UTF-8."""

@@ -43,7 +43,7 @@ MOST_ENTRIES = 1 << 20
 _CODECS = frozenset({int(Codec.UNCOMPRESSED), int(Codec.SNAPPY)})
 _NUMBERS = frozenset({PhysicalType.INT32, PhysicalType.INT64, PhysicalType.FLOAT, PhysicalType.DOUBLE})
 _KIND = int(PageKind.DICTIONARY_PAGE)
-INFO_USED, INFO_LOADED, INFO_FIELDS = 3, 4, 6  # see kernels/chunk.py
+INFO_USED, INFO_LOADED, INFO_ENCODING, INFO_FIELDS = 3, 4, 5, 6  # see kernels/chunk.py
 
 
 class Chunk:
@@ -76,6 +76,7 @@ class Chunk:
         words = ((facts.row_count + 63) >> 6) + 1
         self._validity: Words = np.zeros(words, np.uint64) if self.nullable else NO_WORDS
         self.info = np.zeros(INFO_FIELDS, np.int64)
+        self._entries_are_text: bool | None = None
         self.dictionary = scratch.arena(("dictionary", leaf.index)).room(self.dictionary_bytes)
         self.arena = scratch.arena(("pages", leaf.index)).room(self.data_bytes)
 
@@ -170,17 +171,27 @@ class Chunk:
         offsets = allocate_array(count + 1, np.int32, 4)
         offsets[0] = 0
         data = allocate(total)
-        source = self.dictionary if int(self.info[5]) == 1 else self.arena
+        source = self.dictionary if int(self.info[INFO_ENCODING]) == 1 else self.arena
         kernel = load_for_count("take.copy_byte_arrays", count, o="int32")
         if kernel(source, gathered, starts, lengths, validity if nulls else NO_WORDS, offsets, data) < 0:
             return -1
         column.offsets, column.data = offsets, data[:total]
         if wanted.text:
-            status = load_for_count("utf8.check_utf8", total, o="int32")(offsets, count, column.data)
-            if status < 0:
-                return -1  # the general path says which value
+            if not self._is_text(column, total, entry_starts):
+                return -1  # the general path says which value is not
             column.text_checked = True
         return nulls
+
+    def _is_text(self, column: Column, total: int, entry_starts: NDArray[np.int32]) -> bool:
+        """Whether all values are UTF-8: by the entries they come from, where those have fewer bytes."""
+        if int(self.info[INFO_ENCODING]) == 1 and self.dictionary_bytes < total:
+            if self._entries_are_text is None:
+                kernel = load_for_count("utf8.check_utf8_entries", self.dictionary_bytes)
+                self._entries_are_text = kernel(entry_starts, self.entry_count, self.dictionary) >= 0
+            if self._entries_are_text:
+                return True
+        kernel = load_for_count("utf8.check_utf8", total, o="int32")
+        return kernel(column.offsets, column.value_count, column.data) >= 0
 
     @property
     def spans(self) -> list[tuple[int, int]]:

@@ -128,6 +128,7 @@ SIGNATURES: dict[str, str] = {
     "views.read_plain_views": f"int64({_HEAD}, int64, uint64[:,::1])",
     "views.make_views": "int64({o}[::1], uint8[::1], int64, int64, uint64[:,::1])",
     "utf8.check_utf8": "int64({o}[::1], int64, uint8[::1])",
+    "utf8.check_utf8_entries": "int64(int32[::1], int64, uint8[::1])",
     "utf8.check_utf8_views": "int64(uint64[:,::1], int64, int64, uint8[::1])",
     "utf8.pages_are_ascii": f"boolean({_PAGES})",
     "decimal.widen_integers": "int64({t}[::1], int64, uint64[:,::1])",
