@@ -2,7 +2,8 @@
 
     python asv_bench/compare.py --rounds 7
     python asv_bench/compare.py --works numeric strings_view --no-extras
-    python asv_bench/compare.py --readme      # writes the tables into README.md, between its markers
+    python asv_bench/compare.py --works full            # filtered, checksums: the other two tables
+    python asv_bench/compare.py --grid --readme         # the selectivity grid too; into README.md, between its markers
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import datetime
 import os
 import platform
+import statistics
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -18,16 +20,26 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import weblog
 from datasets import default_scale
 from first_batch import SCRIPTS, first_batch_cold, first_batch_warm
 from memory import STREAMS, peak_memory
-from rotation import Measured, compare_engines, compare_threads
-from works import OPPONENTS, OURS, WORKS
+from new_shape import new_shape_latency
+from rotation import Measured, compare_engines, compare_floor, compare_threads
+from selectivity import grid_summary, measure_grid
+from works import CHECKSUM_WORKS, FILTER_OPPONENTS, FILTERED_WORKS, FLOOR, FULL_WORKS, OPPONENTS, OURS, WORKS
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BEGIN, END = "<!-- measured:begin -->", "<!-- measured:end -->"
-ENGINES = (OURS, *OPPONENTS)
+ENGINES = (OURS, *FILTER_OPPONENTS)
 STRETCH = 1 / 1.2
+FLOOR_WORK, FLOOR_BAR = "q6", 1.7
+SECTIONS = {"full": FULL_WORKS, "filtered": FILTERED_WORKS, "checksums": CHECKSUM_WORKS}
+CAPTIONS = {
+    "full": "All rows:",
+    "filtered": "Filtered:",
+    "checksums": "Filtered, on files whose pages carry checksums, which we check and the others pass over:",
+}
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -62,16 +74,52 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} CPUs, Python {platform.python_version()}, {today}"
 
 
-def work_row(name: str, measured: Measured) -> list[str]:
+def spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def ratio_cells(ratio: float, bar: float) -> list[str]:
+    return ["–" if ratio != ratio else f"{ratio:.2f}", verdict(ratio, bar)]
+
+
+def work_row(name: str, measured: Measured, engines: tuple[str, ...]) -> list[str]:
     work = WORKS[name]
-    ratio = measured.ratio() if OURS in measured.milliseconds else float("nan")
-    cells = ["failed" if e in measured.failures else milliseconds(measured.milliseconds.get(e)) for e in ENGINES]
+    cells = ["failed" if e in measured.failures else milliseconds(measured.milliseconds.get(e)) for e in engines]
     best = measured.best_opponent
     if best is not None:
-        position = ENGINES.index(best)
+        position = engines.index(best)
         cells[position] = f"**{cells[position]}**"
-    shown = "–" if ratio != ratio else f"{ratio:.2f}"
-    return [work.title, f"{measured.rows:,}".replace(",", " "), *cells, shown, verdict(ratio, work.bar)]
+    return [work.title, spaced(measured.rows), *cells, *ratio_cells(our_ratio(measured), work.bar)]
+
+
+def our_ratio(measured: Measured) -> float:
+    """Ours / best opponent; nan without a result of ours."""
+    return measured.ratio() if OURS in measured.milliseconds else float("nan")
+
+
+def works_table(section: str, results: dict[str, Measured]) -> str:
+    """The works of a section, and where they are filtered the geometric mean of their ratios."""
+    filtered = section != "full"
+    engines = ENGINES if filtered else (OURS, *OPPONENTS)
+    rows = [work_row(name, measured, engines) for name, measured in results.items()]
+    if filtered and len(rows) > 1:
+        ratios = [our_ratio(measured) for measured in results.values()]
+        # geometric_mean gives nan if one of them is nan: no mean of the works that happened to run.
+        rows.append(["geometric mean", "", *[""] * len(engines), *ratio_cells(statistics.geometric_mean(ratios), 1.0)])
+    return f"{CAPTIONS[section]}\n\n{table(['work', 'rows', *engines, 'ours / best', 'verdict'], rows)}"
+
+
+def floor_line(rounds: int, threads: int, scale: float, failures: list[str]) -> str:
+    """Our time for the Q6 filter beside the decompression of its pages alone."""
+    measured = compare_floor(FLOOR_WORK, rounds, threads, scale)
+    failures += [f"{OURS}: floor: {reason}" for reason in measured.failures.values()]
+    floor = measured.milliseconds.get(FLOOR)
+    ours = measured.milliseconds.get(OURS)
+    shown = f"{ours / floor:.2f} times that (at most {FLOOR_BAR} wanted)" if ours and floor else "–"
+    return (
+        f"Decompressing the pages of the Q6 filter and doing nothing with them takes {milliseconds(floor)} ms with "
+        f"{threads} threads; our scan takes {milliseconds(ours)} ms, {shown}."
+    )
 
 
 def attempt(run: Callable[[], float], failures: list[str]) -> float:
@@ -87,9 +135,9 @@ def whole(value: float) -> str:
     return "failed" if value != value else f"{value:.0f}"
 
 
-def threads_table(rounds: int, scale: float, failures: list[str]) -> str:
+def threads_table(names: list[str], rounds: int, scale: float, failures: list[str]) -> str:
     rows = []
-    for name in ("numeric", "numeric_nullable", "strings"):
+    for name in names:
         measured = compare_threads(name, rounds, scale)
         failures += [f"{OURS}: {reason}" for reason in measured.failures.values()]
         one, two = measured.milliseconds.get("1"), measured.milliseconds.get("2")
@@ -98,22 +146,68 @@ def threads_table(rounds: int, scale: float, failures: list[str]) -> str:
     return table(["ours, ms", "1 thread", "2 threads", "speed-up"], rows)
 
 
-def first_batch_table(rounds: int, scale: float, failures: list[str]) -> str:
-    warm = [attempt(partial(first_batch_warm, engine, rounds, scale), failures) for engine in SCRIPTS]
-    cold = attempt(partial(first_batch_cold, scale), failures)
-    rows = [["kernels on disk", *map(whole, warm)], ["nothing on disk", whole(cold), *["–"] * (len(SCRIPTS) - 1)]]
+def first_batch_table(chosen: set[str], rounds: int, scale: float, failures: list[str]) -> str:
+    def warm(filtered: bool) -> list[str]:
+        return [
+            whole(attempt(partial(first_batch_warm, engine, rounds, scale, filtered=filtered), failures))
+            for engine in SCRIPTS
+        ]
+
+    rows = []
+    if "full" in chosen:
+        cold = attempt(partial(first_batch_cold, scale), failures)
+        rows += [["kernels on disk", *warm(False)], ["nothing on disk", whole(cold), *["–"] * (len(SCRIPTS) - 1)]]
+    if "filtered" in chosen:
+        rows.append(["filtered, kernels on disk", *warm(True)])
     return table(["fresh process to first batch, ms", *SCRIPTS], rows)
 
 
-def memory_table(threads: int, scale: float, failures: list[str]) -> str:
-    def peak(engine: str, file: str) -> float:
-        return peak_memory(engine, file, threads, scale)["peak"]
+def new_shape_table(scale: float, failures: list[str]) -> str:
+    try:
+        latency = new_shape_latency(scale)
+    except RuntimeError as failure:
+        failures.append(str(failure))
+        return "A shape never compiled before: failed."
+    cells = (latency.new, latency.known, latency.delay, latency.until_fused, latency.compile, latency.load)
+    header = ["first row, shape never compiled", "known shape", "delay", "until fused", "compiling one", "loading one"]
+    return table([f"{word}, ms" for word in header], [[f"{cell:.1f}" for cell in cells]])
 
-    short = [attempt(partial(peak, engine, "short"), failures) for engine in STREAMS]
-    long = [attempt(partial(peak, engine, "long"), failures) for engine in STREAMS]
-    growth = ["–" if a != a or b != b else f"{b / a:.2f}" for a, b in zip(short, long, strict=True)]
-    rows = [["a file", *map(whole, short)], ["its rows four times over", *map(whole, long)], ["growth", *growth]]
+
+def memory_table(chosen: set[str], threads: int, scale: float, failures: list[str]) -> str:
+    def peak(engine: str, file: str, filtered: bool) -> float:
+        return peak_memory(engine, file, threads, scale, filtered=filtered)["peak"]
+
+    rows = []
+    for section, prefix in (("full", ""), ("filtered", "filtered: ")):
+        if section not in chosen:
+            continue
+        filtered = section == "filtered"
+        short = [attempt(partial(peak, engine, "short", filtered), failures) for engine in STREAMS]
+        long = [attempt(partial(peak, engine, "long", filtered), failures) for engine in STREAMS]
+        growth = ["–" if a != a or b != b else f"{b / a:.2f}" for a, b in zip(short, long, strict=True)]
+        rows += [
+            [f"{prefix}a file", *map(whole, short)],
+            [f"{prefix}its rows four times over", *map(whole, long)],
+            [f"{prefix}growth", *growth],
+        ]
     return table(["batches(), peak anonymous memory, MiB", *STREAMS], rows)
+
+
+def extra_tables(chosen: set[str], rounds: int, threads: int, scale: float, failures: list[str]) -> list[str]:
+    """Threads, first batch and memory, for the sections that are measured."""
+    names = ["numeric", "numeric_nullable", "strings"] if "full" in chosen else []
+    names += [FLOOR_WORK] if "filtered" in chosen else []
+    parts = [threads_table(names, rounds, scale, failures), first_batch_table(chosen, rounds, scale, failures)]
+    if "filtered" in chosen:
+        parts.append(new_shape_table(scale, failures))
+    return [*parts, memory_table(chosen, threads, scale, failures)]
+
+
+def chosen_works(words: list[str]) -> dict[str, list[str]]:
+    """Sections to the works asked for by their own name or by that of a section, in the order of `WORKS`."""
+    asked = {name for word in words for name in SECTIONS.get(word, {word: None})}
+    chosen = {section: [name for name in works if name in asked] for section, works in SECTIONS.items()}
+    return {section: names for section, names in chosen.items() if names}
 
 
 def write_readme(text: str) -> None:
@@ -127,39 +221,47 @@ def write_readme(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--works", nargs="+", choices=WORKS, default=list(WORKS), metavar="WORK")
+    parser.add_argument("--works", nargs="+", choices=[*SECTIONS, *WORKS], default=list(SECTIONS), metavar="WORK")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="ENGINE")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--scale", type=float, default=default_scale(), help="TPC-H scale factor of the data")
     parser.add_argument("--no-extras", action="store_true", help="leave out threads, first batch and memory")
+    parser.add_argument("--grid", action="store_true", help="also run the selectivity grid")
     parser.add_argument("--readme", action="store_true", help="also write the tables into README.md")
     given = parser.parse_args()
 
-    rows: list[list[str]] = []
+    sections = chosen_works(given.works)
+    results: dict[str, dict[str, Measured]] = {section: {} for section in sections}
     versions: dict[str, str] = {}
     failures: list[str] = []
     late: list[str] = []
-    for name in given.works:
-        print(f"measuring {name} …", file=sys.stderr)
-        measured = compare_engines(name, given.rounds, given.threads, given.scale, tuple(given.engines))
-        rows.append(work_row(name, measured))
-        versions.update(measured.versions)
-        failures += [f"{engine}: {name}: {reason}" for engine, reason in measured.failures.items()]
-        if OURS not in measured.milliseconds or not measured.ratio() <= WORKS[name].bar:  # no result is no win
-            late.append(name)
+    for section, names in sections.items():
+        for name in names:
+            print(f"measuring {name} …", file=sys.stderr)
+            measured = compare_engines(name, given.rounds, given.threads, given.scale, tuple(given.engines))
+            results[section][name] = measured
+            versions.update({e: version for e, version in measured.versions.items() if e in (OURS, *OPPONENTS)})
+            failures += [f"{engine}: {name}: {reason}" for engine, reason in measured.failures.items()]
+            if OURS in given.engines and not our_ratio(measured) <= WORKS[name].bar:  # no result is no win
+                late.append(name)
     named = ", ".join(f"{engine} {version}" for engine, version in versions.items())
     parts = [
         f"{machine()}; {named}.",
-        f"Milliseconds, best of {given.rounds}, {given.threads} threads, TPC-H scale factor {given.scale:g}, warm "
-        "file cache; each engine in a process of its own, in turn; results are Arrow tables; best opponent bold.",
-        table(["work", "rows", *ENGINES, "ours / best", "verdict"], rows),
+        f"Milliseconds, best of {given.rounds}, {given.threads} threads, TPC-H scale factor {given.scale:g} (web log: "
+        f"{spaced(int(weblog.ROWS * given.scale))} rows), warm file cache, kernels compiled before; each engine in a "
+        "process of its own, in turn; results are Arrow tables; best opponent bold.",
     ]
-    if not given.no_extras:
+    for section, measured_works in results.items():
+        parts.append(works_table(section, measured_works))
+        if OURS in given.engines and FLOOR_WORK in measured_works:
+            parts.append(floor_line(given.rounds, given.threads, given.scale, failures))
+    if given.grid:
+        print("measuring the selectivity grid …", file=sys.stderr)
+        parts.append(grid_summary(measure_grid(threads=given.threads, scale=given.scale)))
+    if not given.no_extras and sections.keys() & {"full", "filtered"}:
         print("measuring threads, first batch, memory …", file=sys.stderr)
-        parts.append(threads_table(given.rounds, given.scale, failures))
-        parts.append(first_batch_table(given.rounds, given.scale, failures))
-        parts.append(memory_table(given.threads, given.scale, failures))
+        parts += extra_tables(set(sections), given.rounds, given.threads, given.scale, failures)
     lost = "; ".join(WORKS[name].title for name in late)
     parts.append(f"Cases we do not win: {lost}." if late else "Cases we do not win: none of these.")
     text = "\n\n".join(parts)

@@ -1,7 +1,8 @@
 """Names to Parquet files: makes the data of the benchmarks on demand, in `data/` beside this file.
 
 `lineitem` comes from `tpchgen-cli` (scale factor 1 unless told otherwise), the other tables from pyarrow with the
-settings of other writers. A file that exists is used again; delete the folder to start over.
+settings of other writers; `weblog.py` and `grid_data.py` make the tables of the filtered works and of the selectivity
+grid. A file that exists is used again; delete the folder to start over.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from grid_data import ENCODINGS, write_grid
+from weblog import NO_ROW_LIMIT, write_weblog
 
 FOLDER = Path(__file__).resolve().parent / "data"
 
@@ -33,9 +37,9 @@ NUMERIC = (
     "l_shipdate",
 )
 STRINGS = ("l_returnflag", "l_shipinstruct", "l_shipmode", "l_comment")
+LINEITEM = (*NUMERIC[:8], "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", *STRINGS[1:])
 
 ROW_GROUP_ROWS = 113_231  # what tpchgen-cli writes: 6 001 215 rows in 53 row groups
-NO_ROW_LIMIT = 2**31 - 1
 WIDE_COLUMNS, WIDE_ROW_GROUPS = 100, 50
 SHORT_ROW_GROUPS = 13  # a quarter of lineitem at scale factor 1
 
@@ -107,6 +111,15 @@ def _large_pages(target: Path, scale: float) -> None:
     _write(_numbers(scale), target, data_page_size=1 << 20, max_rows_per_page=NO_ROW_LIMIT, row_group_size=1 << 20)
 
 
+def _checksums(target: Path, scale: float) -> None:
+    """All of lineitem with a CRC in every page; pages of 20 000 rows and a page index, as tpchgen-cli writes them."""
+    _write(pq.read_table(dataset("lineitem", scale)), target, write_page_checksum=True, write_page_index=True)
+
+
+def _weblog_checksums(target: Path, scale: float) -> None:
+    write_weblog(target, scale, checksums=True)
+
+
 def _v2(target: Path, scale: float) -> None:
     _write(_numbers(scale), target, data_page_version="2.0")
 
@@ -165,7 +178,7 @@ def _wide(target: Path, scale: float) -> None:
     _write(pa.table(columns), target, row_group_size=rows // WIDE_ROW_GROUPS)
 
 
-def _first_batch(target: Path, scale: float) -> None:
+def _first_batch(target: Path, scale: float, dictionaries: bool | list[str] = True) -> None:
     """One row group of nullable INT64, DOUBLE and STRING, snappy."""
     random = np.random.default_rng(4)
     rows = 50_000
@@ -180,7 +193,12 @@ def _first_batch(target: Path, scale: float) -> None:
             "name": pa.array([f"name {number}" for number in random.integers(0, 5000, rows)], mask=absent()),
         }
     )
-    _write(table, target, row_group_size=rows, compression="snappy")
+    _write(table, target, row_group_size=rows, compression="snappy", use_dictionary=dictionaries)
+
+
+def _first_filtered_batch(target: Path, scale: float) -> None:
+    """The same with PLAIN numbers: tests of dictionary entries are answered by kernels that are the same for all."""
+    _first_batch(target, scale, ["name"])
 
 
 def _repeated_row_groups(target: Path, scale: float, times: int) -> None:
@@ -206,6 +224,7 @@ MAKERS: dict[str, Callable[[Path, float], None]] = {
     "lineitem": _lineitem,
     "lineitem_nullable": _nullable,
     "lineitem_large_pages": _large_pages,
+    "lineitem_crc": _checksums,
     "lineitem_v2": _v2,
     "lineitem_zstd": _zstd,
     "lineitem_delta": _delta,
@@ -214,6 +233,10 @@ MAKERS: dict[str, Callable[[Path, float], None]] = {
     "nested": _nested,
     "wide": _wide,
     "first_batch": _first_batch,
+    "first_filtered_batch": _first_filtered_batch,
     "short": _short,
     "long": _long,
+    "weblog": write_weblog,
+    "weblog_crc": _weblog_checksums,
+    **{f"grid_{encoding}": partial(write_grid, encoding=encoding) for encoding in ENCODINGS},
 }

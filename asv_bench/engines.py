@@ -2,6 +2,7 @@
 
 `python -m engines ENGINE WORK [--threads N] [--scale S]` prints `ready VERSION`, then for every line `run` one line
 `MILLISECONDS ROWS`, until its input ends. Several engines in one process disturb each other's memory and threads.
+The contender `decompression` is no engine but a floor: the pages of a work's columns decompressed, nothing more.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from datasets import dataset
-from works import OURS, WORKS, Work
+from decompression import Decompression
+from filters import hardwood_filter, polars_filter, pyarrow_filter, sql_filter
+from works import FLOOR, OURS, WORKS, Work
 
 # What a work returns: an Arrow table, or metadata; both know their `num_rows`.
 Task = Callable[[], Any]
@@ -33,6 +37,11 @@ def _hardwood_jit(work: Work, path: str, threads: int) -> Task:
             return opened
 
         return read_footer
+    if work.filter:
+        predicate = hardwood_filter(work.filter)
+        # Before the race: a kernel compiled in a child process meanwhile would take time from the others.
+        hw.warm(hw.scan(path).filter(predicate).select(*work.columns))
+        return lambda: hw.scan(path).filter(predicate).select(*work.columns).threads(threads).to_arrow()
     strings = {"strings": "view"} if work.form == "view" else {}
     return lambda: hw.scan(path).select(*work.columns).threads(threads).to_arrow(**strings)
 
@@ -51,7 +60,8 @@ def _pyarrow(work: Work, path: str, threads: int) -> Task:
             return metadata
 
         return read_footer
-    return lambda: pq.read_table(path, columns=list(work.columns), use_threads=threads > 1)
+    filters = {"filters": pyarrow_filter(work.filter)} if work.filter else {}
+    return lambda: pq.read_table(path, columns=list(work.columns), use_threads=threads > 1, **filters)
 
 
 def _polars(work: Work, path: str, threads: int) -> Task:
@@ -59,6 +69,11 @@ def _polars(work: Work, path: str, threads: int) -> Task:
     import polars as pl
 
     level = pl.CompatLevel.newest() if work.form == "view" else pl.CompatLevel.oldest()
+    if work.filter:
+        predicate = polars_filter(work.filter)
+        return lambda: (
+            pl.scan_parquet(path).filter(predicate).select(*work.columns).collect().to_arrow(compat_level=level)
+        )
     return lambda: pl.read_parquet(path, columns=list(work.columns)).to_arrow(compat_level=level)
 
 
@@ -67,18 +82,43 @@ def _duckdb(work: Work, path: str, threads: int) -> Task:
 
     connection = duckdb.connect()
     connection.execute(f"SET threads = {threads}")
-    query = f"SELECT {', '.join(work.columns)} FROM read_parquet('{path}')"
+    where = f" WHERE {sql_filter(work.filter)}" if work.filter else ""
+    query = f"SELECT {', '.join(work.columns)} FROM read_parquet('{path}'){where}"
     return lambda: connection.sql(query).to_arrow_table()
 
 
-def _datafusion(work: Work, path: str, threads: int) -> Task:
+def _datafusion(work: Work, path: str, threads: int, *, pushdown: bool = False) -> Task:
     from datafusion import SessionConfig, SessionContext
 
     views = "true" if work.form == "view" else "false"
     config = SessionConfig().with_target_partitions(threads)
     config = config.set("datafusion.execution.parquet.schema_force_view_types", views)
+    if pushdown:
+        config = config.set("datafusion.execution.parquet.pushdown_filters", "true")
+        config = config.set("datafusion.execution.parquet.reorder_filters", "true")
     context = SessionContext(config)
+    if work.filter:
+        context.register_parquet("work", path)
+        query = f"SELECT {', '.join(work.columns)} FROM work WHERE {sql_filter(work.filter)}"
+        return lambda: context.sql(query).to_arrow_table()
     return lambda: context.read_parquet(path).select(*work.columns).to_arrow_table()
+
+
+class NoRows:
+    """What a floor delivers."""
+
+    num_rows = -1
+
+
+def _decompression(work: Work, path: str, threads: int) -> Task:
+    needed = dict.fromkeys([*(name for name, _, _ in work.filter), *work.columns])
+    run = Decompression(path, tuple(needed), threads)
+
+    def decompress() -> NoRows:
+        run()
+        return NoRows()
+
+    return decompress
 
 
 ENGINES: dict[str, Callable[[Work, str, int], Task]] = {
@@ -87,7 +127,11 @@ ENGINES: dict[str, Callable[[Work, str, int], Task]] = {
     "polars": _polars,
     "duckdb": _duckdb,
     "datafusion": _datafusion,
+    "datafusion_pushdown": partial(_datafusion, pushdown=True),
+    FLOOR: _decompression,
 }
+# Where the engine's name is not that of its package.
+PACKAGES = {"datafusion_pushdown": "datafusion", FLOOR: "cramjam"}
 
 
 def _timed(task: Task, work: Work, path: Path) -> tuple[float, int]:
@@ -115,7 +159,7 @@ def main() -> None:
     work = WORKS[given.work]
     path = dataset(work.dataset, given.scale)
     task = ENGINES[given.engine](work, str(path), given.threads)
-    print("ready", importlib.metadata.version(given.engine), flush=True)
+    print("ready", importlib.metadata.version(PACKAGES.get(given.engine, given.engine)), flush=True)
     for line in sys.stdin:
         if line.strip() != "run":
             raise SystemExit(f"unknown request {line!r}")

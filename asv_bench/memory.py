@@ -1,7 +1,7 @@
 """Engines to the peak of anonymous memory while they stream a file batch by batch.
 
-`python -m memory ENGINE DATASET` prints one line of JSON. RssAnon leaves out mapped file pages, which the kernel
-takes back at will and which `ru_maxrss` counts.
+`python -m memory ENGINE DATASET [--filtered]` prints one line of JSON. RssAnon leaves out mapped file pages, which the
+kernel takes back at will and which `ru_maxrss` counts.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from datasets import dataset, default_scale
+from filters import Filter, hardwood_filter, polars_filter, pyarrow_filter, sql_filter
 from works import OURS
 
 HERE = Path(__file__).resolve().parent
 STATUS = Path("/proc/self/status")
+# Half of the rows, all columns: as much is filtered as is delivered.
+FILTER: Filter = (("l_quantity", ">", Decimal("25.00")),)
 
 
 def rss_anon() -> int:
@@ -59,43 +63,52 @@ class RssAnonSampler:
         self.peak = max(self.peak, rss_anon())
 
 
-def _hardwood_jit(path: str, threads: int) -> Iterator[Any]:
+def _hardwood_jit(path: str, threads: int, filter: Filter) -> Iterator[Any]:
     import hardwood_jit as hw
 
-    return iter(hw.scan(path).threads(threads).batches())
+    scan = hw.scan(path).threads(threads)
+    return iter((scan.filter(hardwood_filter(filter)) if filter else scan).batches())
 
 
-def _pyarrow(path: str, threads: int) -> Iterator[Any]:
+def _pyarrow(path: str, threads: int, filter: Filter) -> Iterator[Any]:
     import pyarrow as pa
+    import pyarrow.dataset as pds
     import pyarrow.parquet as pq
 
     pa.set_cpu_count(threads)
+    if filter:
+        return pds.dataset(path).to_batches(filter=pyarrow_filter(filter), use_threads=threads > 1)
     return pq.ParquetFile(path).iter_batches(use_threads=threads > 1)
 
 
-def _polars(path: str, threads: int) -> Iterator[Any]:
+def _polars(path: str, threads: int, filter: Filter) -> Iterator[Any]:
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     import polars as pl
 
-    return iter(pl.scan_parquet(path).collect_batches())
+    lazy = pl.scan_parquet(path)
+    return iter((lazy.filter(polars_filter(filter)) if filter else lazy).collect_batches())
 
 
-def _duckdb(path: str, threads: int) -> Iterator[Any]:
+def _duckdb(path: str, threads: int, filter: Filter) -> Iterator[Any]:
     import duckdb
 
     connection = duckdb.connect()
     connection.execute(f"SET threads = {threads}")
-    return iter(connection.sql(f"FROM read_parquet('{path}')").to_arrow_reader())
+    where = f" WHERE {sql_filter(filter)}" if filter else ""
+    return iter(connection.sql(f"FROM read_parquet('{path}'){where}").to_arrow_reader())
 
 
-def _datafusion(path: str, threads: int) -> Iterator[Any]:
+def _datafusion(path: str, threads: int, filter: Filter) -> Iterator[Any]:
     from datafusion import SessionConfig, SessionContext
 
     context = SessionContext(SessionConfig().with_target_partitions(threads))
+    if filter:
+        context.register_parquet("work", path)
+        return iter(context.sql(f"SELECT * FROM work WHERE {sql_filter(filter)}").execute_stream())
     return iter(context.read_parquet(path).execute_stream())
 
 
-STREAMS: dict[str, Callable[[str, int], Iterator[Any]]] = {
+STREAMS: dict[str, Callable[[str, int, Filter], Iterator[Any]]] = {
     OURS: _hardwood_jit,
     "pyarrow": _pyarrow,
     "polars": _polars,
@@ -104,11 +117,14 @@ STREAMS: dict[str, Callable[[str, int], Iterator[Any]]] = {
 }
 
 
-def peak_memory(engine: str, name: str, threads: int = 2, scale: float | None = None) -> dict[str, float]:
+def peak_memory(
+    engine: str, name: str, threads: int = 2, scale: float | None = None, *, filtered: bool = False
+) -> dict[str, float]:
     """Peak and baseline RssAnon in MiB of a fresh process that streams the data set once, keeping no batch."""
     chosen = default_scale() if scale is None else scale
     dataset(name, chosen)
     command = [sys.executable, "-m", "memory", engine, name, "--threads", str(threads), "--scale", str(chosen)]
+    command += ["--filtered"] if filtered else []
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
@@ -123,11 +139,13 @@ def main() -> None:
     parser.add_argument("dataset")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--scale", type=float, default=None)
+    parser.add_argument("--filtered", action="store_true", help=f"only rows with {sql_filter(FILTER)}")
     given = parser.parse_args()
     path = dataset(given.dataset, given.scale)
+    chosen = FILTER if given.filtered else ()
     batch_count = 0
     with RssAnonSampler() as sampler:
-        for _ in STREAMS[given.engine](str(path), given.threads):
+        for _ in STREAMS[given.engine](str(path), given.threads, chosen):
             batch_count += 1
     answer = {
         "peak": sampler.peak / (1 << 20),

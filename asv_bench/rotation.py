@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from datasets import dataset, default_scale
-from works import OURS, WORKS
+from works import FLOOR, OURS, WORKS
 
 HERE = Path(__file__).resolve().parent
 
@@ -79,7 +79,7 @@ class Measured:
 
     @property
     def best_opponent(self) -> str | None:
-        others = {engine: value for engine, value in self.milliseconds.items() if engine != OURS}
+        others = {engine: value for engine, value in self.milliseconds.items() if engine not in (OURS, FLOOR)}
         return min(others, key=others.__getitem__) if others else None
 
     @property
@@ -116,6 +116,7 @@ def race(workers: dict[str, Worker], rounds: int, measured: Measured) -> None:
                 continue
             if turn > 0:
                 measured.milliseconds[name] = min(milliseconds, measured.milliseconds.get(name, milliseconds))
+    counted.pop(FLOOR, None)  # delivers no rows
     if len(set(counted.values())) > 1:
         raise AssertionError(f"the engines disagree about the rows: {counted}")
     measured.rows = max(counted.values(), default=0)
@@ -152,4 +153,10 @@ def compare_engines(
 def compare_threads(work: str, rounds: int, scale: float | None = None) -> Measured:
     """Our time for a work with one thread and with two, under the names "1" and "2"."""
     contenders = {str(threads): (OURS, threads) for threads in (1, 2)}
+    return _race(contenders, work, rounds, default_scale() if scale is None else scale)
+
+
+def compare_floor(work: str, rounds: int, threads: int = 2, scale: float | None = None) -> Measured:
+    """Our time for a filtered work beside the decompression of the pages of its columns, under the name FLOOR."""
+    contenders = {engine: (engine, threads) for engine in (OURS, FLOOR)}
     return _race(contenders, work, rounds, default_scale() if scale is None else scale)

@@ -1,13 +1,20 @@
-"""The works that engines are compared on: which data, which columns, in which form, against whom."""
+"""The works that engines are compared on: which data, which rows and columns, in which form, against whom."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
-from datasets import NUMERIC, STRINGS
+import weblog
+from datasets import LINEITEM, NUMERIC, STRINGS
+from filters import Filter
 
 OURS = "hardwood_jit"
+FLOOR = "decompression"  # not an opponent: the pages of a work decompressed, and nothing done with them
 OPPONENTS = ("pyarrow", "polars", "duckdb", "datafusion")
+# Datafusion filters after decoding unless told to push filters into the scan; each is the faster one of some works.
+FILTER_OPPONENTS = (*OPPONENTS, "datafusion_pushdown")
 
 
 @dataclass(frozen=True)
@@ -21,9 +28,14 @@ class Work:
     opponents: tuple[str, ...] = OPPONENTS
     repeats: int = 1  # runs inside one measurement, the best counts; for works of a few milliseconds
     bar: float = 1.0
+    filter: Filter = ()
 
 
-WORKS = {
+def _filtered(title: str, dataset: str, filter: Filter, columns: tuple[str, ...]) -> Work:
+    return Work(title, dataset, columns, opponents=FILTER_OPPONENTS, filter=filter)
+
+
+FULL_WORKS = {
     "numeric": Work("9 numeric columns", "lineitem", NUMERIC),
     "numeric_nullable": Work("9 numeric columns, 5 % null", "lineitem_nullable", NUMERIC),
     "numeric_large_pages": Work("9 numeric columns, 1 MB pages", "lineitem_large_pages", NUMERIC),
@@ -38,3 +50,87 @@ WORKS = {
     "nested": Work("lists of doubles with nulls", "nested", ("readings",)),
     "footer": Work("footer, 100 columns x 50 row groups", "wide", (), "footer", ("pyarrow",), 20),
 }
+
+# Over the whole range of scale factor 1, two of them in that of 0.01; their rows are anywhere in the table.
+PART_KEYS = (155_190, 106_170, 67_310, 63_700, 24_027, 15_635, 1_552, 674)
+RARE_VISITOR = int(weblog.scattered_id(6_000))  # a visitor of middling zeal: some fifty hits in four million
+
+FILTERED_WORKS = {
+    "q6": _filtered(
+        "lineitem: the Q6 filter → 2 columns",
+        "lineitem",
+        (
+            ("l_shipdate", ">=", datetime.date(1994, 1, 1)),
+            ("l_shipdate", "<", datetime.date(1995, 1, 1)),
+            ("l_discount", ">=", Decimal("0.05")),
+            ("l_discount", "<=", Decimal("0.07")),
+            ("l_quantity", "<", Decimal("24.00")),
+        ),
+        ("l_extendedprice", "l_discount"),
+    ),
+    "ship_air": _filtered(
+        "lineitem: ship mode AIR → key, comment",
+        "lineitem",
+        (("l_shipmode", "==", "AIR"),),
+        ("l_orderkey", "l_comment"),
+    ),
+    "part_keys": _filtered(
+        "lineitem: 8 part keys → 16 columns", "lineitem", (("l_partkey", "in", PART_KEYS),), LINEITEM
+    ),
+    "two_strings": _filtered(
+        "lineitem: ship mode and return flag → price",
+        "lineitem",
+        (("l_shipmode", "==", "MAIL"), ("l_returnflag", "==", "R")),
+        ("l_extendedprice",),
+    ),
+    "quantity": _filtered(
+        "lineitem: quantity > 25 → 5 columns",
+        "lineitem",
+        (("l_quantity", ">", Decimal("25.00")),),
+        ("l_orderkey", "l_partkey", "l_quantity", "l_extendedprice", "l_shipdate"),
+    ),
+    "rare": _filtered(
+        "web log: one visitor → 3 columns",
+        "weblog",
+        (("visitor_id", "==", RARE_VISITOR),),
+        ("event_time", "visitor_id", "url"),
+    ),
+    "phrase": _filtered(
+        "web log: non-empty phrase → 3 columns",
+        "weblog",
+        (("search_phrase", "!=", ""),),
+        ("search_phrase", "visitor_id", "site_id"),
+    ),
+    "conjunction": _filtered(
+        "web log: robots' missing pages in German → 30 columns",
+        "weblog",
+        (("status", "==", 404), ("is_robot", "==", True), ("language", "==", "de")),
+        weblog.COLUMNS,
+    ),
+    "dates": _filtered(
+        "web log: a week of one site, four conjuncts → url",
+        "weblog",
+        (
+            ("event_date", ">=", datetime.date(2024, 7, 8)),
+            ("event_date", "<=", datetime.date(2024, 7, 14)),
+            ("site_id", "==", 5),
+            ("is_refresh", "==", False),
+            ("url", "!=", ""),
+        ),
+        ("url",),
+    ),
+    "nulls": _filtered(
+        "web log: null test and range → 3 columns",
+        "weblog",
+        (("render_ms", "is null", None), ("duration_ms", ">=", 1_000), ("duration_ms", "<", 2_000)),
+        ("event_time", "site_id", "duration_ms"),
+    ),
+}
+
+# The same on files whose pages carry checksums.
+CHECKSUM_WORKS = {
+    f"{name}_crc": replace(work, title=f"{work.title}, checksums", dataset=f"{work.dataset}_crc")
+    for name, work in FILTERED_WORKS.items()
+}
+
+WORKS = {**FULL_WORKS, **FILTERED_WORKS, **CHECKSUM_WORKS}

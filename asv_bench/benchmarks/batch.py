@@ -8,12 +8,12 @@ from memory import STREAMS, peak_memory
 class Streaming:
     """MiB of RssAnon at the peak, everything the process holds included."""
 
-    params = (list(STREAMS), ["short", "long"])
-    param_names = ("engine", "file")
+    params = (list(STREAMS), ["short", "long"], ["all rows", "filtered"])
+    param_names = ("engine", "file", "rows")
     timeout = 600
 
-    def track_peak(self, engine: str, file: str) -> float:
-        return peak_memory(engine, file)["peak"]
+    def track_peak(self, engine: str, file: str, rows: str) -> float:
+        return peak_memory(engine, file, filtered=rows == "filtered")["peak"]
 
     track_peak.unit = "MiB"
 
@@ -21,11 +21,12 @@ class Streaming:
 class Growth:
     """Peak of the long file / peak of the short one."""
 
-    params = tuple(STREAMS)
-    param_names = ("engine",)
+    params = (list(STREAMS), ["all rows", "filtered"])
+    param_names = ("engine", "rows")
     timeout = 600
 
-    def track_growth(self, engine: str) -> float:
-        return peak_memory(engine, "long")["peak"] / peak_memory(engine, "short")["peak"]
+    def track_growth(self, engine: str, rows: str) -> float:
+        short, long = (peak_memory(engine, file, filtered=rows == "filtered")["peak"] for file in ("short", "long"))
+        return long / short
 
     track_growth.unit = "long / short"

@@ -21,6 +21,7 @@ from hardwood_jit.kernels.levels import BODY_END, BODY_FIELDS, BODY_START
 from hardwood_jit.kernels.slices import FILTER_FIELDS
 from hardwood_jit.kernels.status import TABLE_FULL
 from hardwood_jit.kernels.tables import (
+    PAGE_ENCODING,
     PAGE_FIELDS,
     PAGE_KIND,
     PAGE_UNCOMPRESSED,
@@ -28,7 +29,7 @@ from hardwood_jit.kernels.tables import (
 )
 from hardwood_jit.memory import Scratch, allocate, allocate_array
 from hardwood_jit.pages.page_reader import page_walker
-from hardwood_jit.physical import Codec, PageKind, PhysicalType
+from hardwood_jit.physical import Codec, Encoding, PageKind, PhysicalType
 
 if TYPE_CHECKING:
     from hardwood_jit.metadata.schema import Leaf
@@ -41,6 +42,7 @@ MOST_PAGES = 512
 MOST_ENTRIES = 1 << 20
 
 _CODECS = frozenset({int(Codec.UNCOMPRESSED), int(Codec.SNAPPY)})
+_ENCODINGS = frozenset(map(int, (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY)))
 _NUMBERS = frozenset({PhysicalType.INT32, PhysicalType.INT64, PhysicalType.FLOAT, PhysicalType.DOUBLE})
 _KIND = int(PageKind.DICTIONARY_PAGE)
 INFO_USED, INFO_LOADED, INFO_ENCODING, INFO_FIELDS = 3, 4, 5, 6  # see kernels/chunk.py
@@ -229,6 +231,8 @@ def open_chunk(
     if status != 0 or rows == 0:
         return None
     table = table[:rows]
+    if not _ENCODINGS.issuperset(table[:, PAGE_ENCODING].tolist()):
+        return None
     total = sum(table[:, PAGE_UNCOMPRESSED].tolist())
     # 24 bytes are the most that snappy makes of one.
     if total > min(CHUNK_BYTES, max_page_bytes) or total > 24 * raw.size + 64 * rows:

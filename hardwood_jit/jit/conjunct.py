@@ -191,7 +191,7 @@ class Narrower:
     def _narrow_value(self, test: ValueTest, window: Window, mask: Bytes, candidates: int) -> int:
         prepared = self._prepared[id(test)]
         flat = window.flat(test.leaf) if test.quantifier is None else None
-        if flat is not None:
+        if flat is not None and not (flat.needs_decoding and flat.is_live_throughout(mask, candidates)):
             page_test = self._tests.get(id(test))
             if page_test is None:
                 page_test = self._tests[id(test)] = PageTest(prepared, self._decoders[test.leaf.index], self._scratch)

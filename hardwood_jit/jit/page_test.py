@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 PLAIN = int(Encoding.PLAIN)
+TESTED_IN_PLACE = frozenset({PLAIN, *map(int, DICTIONARY_ENCODINGS)})
 DICTIONARY_NUMBERS = frozenset(map(int, DICTIONARY_ENCODINGS))
 
 
@@ -67,6 +68,19 @@ class FlatWindow:
         live = np.empty(self.page_count, np.uint8)
         load("select.live_pages")(mask, self.rows, live)
         return np.flatnonzero(live).tolist()
+
+    @property
+    def needs_decoding(self) -> bool:
+        """Whether values must be decoded before they can be compared: sums of deltas, streams of bytes and the like."""
+        if self.all_dictionary:
+            return False
+        physical = self.decoder.leaf.physical_type
+        in_place = STORAGE.get(physical) in ("uint32", "uint64") or physical == PhysicalType.BYTE_ARRAY
+        return not in_place or not self.decoder.reader.encodings <= TESTED_IN_PLACE
+
+    def is_live_throughout(self, mask: Bytes, candidates: int) -> bool:
+        """Whether every page holds a candidate: then the decoded column serves the output, too."""
+        return len(self.live_pages(mask, candidates)) == self.page_count
 
     def pages_at(self, positions: NDArray[np.int32]) -> list[int]:
         """Pages that hold these positions (rising) of the window."""
