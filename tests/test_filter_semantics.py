@@ -925,3 +925,338 @@ def test_synthetic_levels_of_lists_and_maps_may_be_left_out() -> None:
         assert same_rows(sources, col(name).any() == 5) == [0]
     assert same_rows(sources, col("m.key").any() == 2) == [1]
     assert same_rows(sources, col("m.value").any() == 7) == [0]
+
+
+# ---------------------------------------------------------------- section 2: row selection over the result set
+
+GROUPS, GROUP_ROWS = 20, 500
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty row groups; x is 1 in every tenth row, rare only in row 7 of each row group; the text is long."""
+    rows = np.arange(GROUPS * GROUP_ROWS)
+    table = pa.table(
+        {
+            "row": pa.array(rows, pa.int32()),
+            "x": pa.array((rows % 10 == 3).astype(np.int32)),
+            "rare": pa.array((rows % GROUP_ROWS == 7).astype(np.int64)),
+            "text": pa.array([f"{row * 7919 % 10007:05d}" * 20 for row in rows]),
+        }
+    )
+    path = tmp_path_factory.mktemp("large") / "large.parquet"
+    pq.write_table(table, path, row_group_size=GROUP_ROWS, compression="none", use_dictionary=False)
+    return path
+
+
+def bytes_read(scan: hw.Scan) -> tuple[list[int], int]:
+    """The rows of a scan on one thread, and the bytes that they took beside the footer."""
+    dataset = scan.dataset
+    assert dataset.num_rows
+    before = dataset.counts
+    rows = [row for batch in scan.threads(1).batches() for row in batch["row"].values.tolist()]
+    return rows, (dataset.counts - before).bytes
+
+
+ONES = list(range(3, GROUPS * GROUP_ROWS, 10))
+
+
+def test_head_counts_matching_rows_and_stops_reading(large: Path) -> None:
+    scan = hw.scan(large).filter(x == 1)
+    everything, total = bytes_read(scan)
+    assert everything == ONES
+    rows, read = bytes_read(scan.head(60))  # fifty in each row group
+    assert rows == ONES[:60]
+    assert read <= total * 3 // GROUPS
+    rows, read = bytes_read(hw.scan(large).filter(col("rare") == 1).head(2))
+    assert rows == [7, 507]
+    assert read < total // 4
+
+
+def test_head_of_nothing_is_an_empty_result_and_reads_nothing(large: Path) -> None:
+    scan = hw.scan(large).filter(x == 1).head(0)
+    assert bytes_read(scan) == ([], 0)
+    assert scan.count() == 0
+    assert scan.to_arrow().schema == hw.scan(large).to_arrow().schema
+
+
+def test_skip_counts_matching_rows_and_past_the_end_is_empty(large: Path) -> None:
+    scan = hw.scan(large).filter(x == 1)
+    for skip, head in ((0, 5), (49, 3), (999, 5), (1000, 5), (10**12, 1)):
+        assert rows_of(scan.skip(skip)) == ONES[skip:]
+        assert rows_of(scan.skip(skip).head(head)) == rows_of(scan.head(head).skip(skip)) == ONES[skip : skip + head]
+        assert scan.skip(skip).count() == len(ONES[skip:])
+
+
+def test_tail_scans_row_groups_from_the_end_and_gives_rows_in_file_order(large: Path) -> None:
+    scan = hw.scan(large).filter(x == 1)
+    _, total = bytes_read(scan)
+    for count in (1, 50, 60):
+        rows, read = bytes_read(scan.tail(count))
+        assert rows == ONES[-count:]
+        assert read <= total * 4 // GROUPS
+    assert rows_of(scan.tail(0)) == []
+    assert rows_of(scan.tail(10**9)) == ONES
+
+
+def test_tail_crosses_files_from_the_last_one_on(large: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.parquet"
+    table = pq.read_table(large)
+    pq.write_table(table.slice(0, 0), empty)
+    dataset = hw.open([large, empty, large])
+    assert rows_of(dataset.scan().filter(x == 1).tail(1001)) == [*ONES[-1:], *ONES]
+    before = dataset.counts
+    assert rows_of(dataset.scan().filter(x == 1).threads(1).tail(3)) == ONES[-3:]
+    assert (dataset.counts - before).bytes < large.stat().st_size // 4
+
+
+def test_byte_range_keeps_row_groups_by_their_midpoint(large: Path) -> None:
+    size = large.stat().st_size
+    metadata = pq.read_metadata(large)
+    middles = []
+    for number in range(GROUPS):
+        group = metadata.row_group(number)
+        length = sum(group.column(column).total_compressed_size for column in range(metadata.num_columns))
+        middles.append(group.column(0).data_page_offset + length // 2)
+    scan = hw.scan(large).filter(col("rare") == 1)
+    for start, stop in ((0, size), (0, middles[4]), (middles[4], middles[4] + 1), (middles[3] + 1, middles[9])):
+        kept = [number for number, middle in enumerate(middles) if start <= middle < stop]
+        assert rows_of(scan.byte_range(start, stop)) == [number * GROUP_ROWS + 7 for number in kept]
+    assert rows_of(scan.byte_range(size, 0)) == rows_of(scan.byte_range(5, 5)) == []
+    assert rows_of(scan.byte_range(0, middles[9]).byte_range(middles[4], size)) == [
+        number * GROUP_ROWS + 7 for number in range(4, 9)
+    ]
+
+
+def test_head_and_skip_under_a_byte_range_count_the_rows_of_its_row_groups(large: Path) -> None:
+    size = large.stat().st_size
+    scan = hw.scan(large).filter(x == 1).byte_range(size // 2, size)
+    rows = rows_of(scan)
+    assert 0 < len(rows) < len(ONES)
+    assert rows == ONES[-len(rows) :]
+    assert rows_of(scan.skip(7).head(60)) == rows[7:67]
+    assert rows_of(scan.head(3)) == rows[:3]
+
+
+def test_row_ranges_are_physical_rows_and_head_and_skip_count_inside(large: Path) -> None:
+    scan = hw.scan([large, large]).filter(x == 1).row_ranges([(10_013, 10_033), (0, 14), (5, 20)])
+    assert rows_of(scan) == [3, 13, 13, 23]  # row 10 013 is row 13 of the second file
+    assert rows_of(scan.skip(1).head(2)) == [13, 13]
+    assert rows_of(scan.row_ranges([(4, 10_015)])) == [13, 13]
+    assert scan.count() == 4
+
+
+def test_rows_come_in_file_order_whatever_the_threads(large: Path) -> None:
+    for threads in (1, 2, 5):
+        scan = hw.scan([large, large]).filter(x == 1).threads(threads)
+        assert rows_of(scan) == ONES + ONES
+        assert [row["row"] for row in scan.batch_size(7).rows()] == ONES + ONES
+        assert scan.to_arrow()["row"].to_pylist() == ONES + ONES
+
+
+def test_count_is_what_rows_would_give(large: Path) -> None:
+    scan = hw.scan(large).filter(x == 1)
+    for selected in (
+        scan,
+        scan.head(7),
+        scan.skip(990),
+        scan.skip(10).head(5),
+        scan.tail(3),
+        scan.row_ranges([(0, 99)]),
+    ):
+        assert selected.count() == sum(1 for _ in selected.rows())
+
+
+def test_count_reads_no_output_column(large: Path) -> None:
+    dataset = hw.open(large)
+    assert dataset.num_rows
+    before = dataset.counts
+    assert dataset.scan().filter(x == 1).count() == 1000
+    assert (dataset.counts - before).bytes < 3 * 4 * GROUPS * GROUP_ROWS // 2  # four bytes a row, and page headers
+
+
+def test_calls_that_make_no_sense_are_value_errors_when_they_are_built(large: Path) -> None:
+    scan = hw.scan(large).filter(x == 1)
+    for build in (
+        lambda: scan.head(1).filter(x == 1),
+        lambda: scan.skip(1).filter(x == 1),
+        lambda: scan.tail(1).filter(x == 1),
+        lambda: scan.head(1).head(1),
+        lambda: scan.skip(1).skip(1),
+        lambda: scan.tail(1).tail(1),
+        lambda: scan.head(-1),
+        lambda: scan.skip(-1),
+        lambda: scan.tail(-1),
+        lambda: scan.tail(1).head(1),
+        lambda: scan.head(1).tail(1),
+        lambda: scan.tail(1).skip(1),
+        lambda: scan.skip(1).tail(1),
+        lambda: scan.tail(1).byte_range(0, 9),
+        lambda: scan.byte_range(0, 9).tail(1),
+        lambda: scan.row_ranges([(0, 1)]).tail(1),
+        lambda: scan.tail(1).row_ranges([(0, 1)]),
+        lambda: scan.row_ranges([(0, 1)]).byte_range(0, 9),
+        lambda: scan.byte_range(0, 9).row_ranges([(0, 1)]),
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            build()
+    with pytest.raises(ValueError, match="one file"):
+        hw.scan([large, large]).filter(x == 1).byte_range(0, 9).count()
+
+
+def test_byte_range_of_several_files_is_refused_by_every_terminal(large: Path) -> None:
+    scan = hw.scan([large, large]).filter(x == 1).byte_range(0, 9)
+    for terminal in ("batches", "rows", "to_arrow", "count"):
+        with pytest.raises(ValueError, match="one file"):
+            result = getattr(scan, terminal)()
+            list(result) if terminal in ("batches", "rows") else result
+
+
+def test_second_filter_is_joined_with_the_first_by_and(large: Path) -> None:
+    both = hw.scan(large).filter(x == 1).filter(col("row") < 50)
+    assert rows_of(both) == [3, 13, 23, 33, 43]
+    assert rows_of(hw.scan(large).filter("x = 1 and row < 50")) == [3, 13, 23, 33, 43]
+    assert rows_of(hw.scan(large).filter([("x", "==", 1), ("row", "<", 50)])) == [3, 13, 23, 33, 43]
+    assert rows_of(hw.scan(large).filter([[("row", "<", 2)], [("x", "=", 1), ("row", "<", 4)]])) == [0, 1, 3]
+
+
+# ---------------------------------------------------------------- datasets, errors, iterators
+
+
+def test_closed_dataset_starts_no_filtered_scan_and_lets_running_ones_finish(large: Path) -> None:
+    dataset = hw.open(large)
+    scan = dataset.scan().filter(x == 1)
+    running = scan.batches()
+    first = next(running)
+    dataset.close()
+    for terminal in ("batches", "to_arrow", "count", "to_numpy"):
+        with pytest.raises(ValueError, match="closed"):
+            getattr(scan, terminal)()
+    rows = [row for batch in [first, *running] for row in batch["row"].values.tolist()]
+    assert rows == ONES
+
+
+def test_filtered_scan_over_a_path_pickles(large: Path) -> None:
+    scan = hw.scan(large).filter((x == 1) & (col("text") != "a")).select("row").skip(3).head(70)
+    again = pickle.loads(pickle.dumps(scan))
+    assert rows_of(again) == rows_of(scan) == ONES[3:73]
+    with pytest.raises(TypeError, match="paths"):
+        pickle.dumps(hw.scan(large.read_bytes()).filter(x == 1))
+
+
+def written(**columns: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, store_schema=False)
+    return sink.getvalue()
+
+
+def test_filter_column_that_differs_between_files_is_a_schema_mismatch() -> None:
+    rows = pa.array([0, 1], pa.int32())
+    first = written(row=rows, x=pa.array([1, 2], pa.int32()))
+    others = {
+        "physical type": written(row=rows, x=pa.array([1, 2], pa.int64())),
+        "logical type": written(row=rows, x=pa.array([1, 2], pa.int8())),
+        "no column 'x'": written(row=rows),
+    }
+    for words, other in others.items():
+        with pytest.raises(hw.SchemaMismatchError, match=words):
+            rows_of(hw.scan([first, other]).filter(x == 1))
+        assert rows_of(hw.scan([first, other])) == [0, 1, 0, 1]  # a column that the scan does not touch may differ
+
+
+def test_filter_column_may_be_required_in_one_file_and_optional_in_another_and_stand_elsewhere() -> None:
+    optional = written(row=pa.array([0, 1, 2], pa.int32()), x=pa.array([1, None, 3], pa.int32()))
+    sink = io.BytesIO()
+    schema = pa.schema([pa.field("x", pa.int32(), False), pa.field("row", pa.int32(), False)])
+    pq.write_table(pa.table({"x": [5, 0], "row": [3, 4]}, schema), sink, store_schema=False)
+    sources = [optional, sink.getvalue()]
+    assert rows_of(hw.scan(sources).filter(x >= 1)) == [0, 2, 3]
+    assert rows_of(hw.scan(sources).filter(x.is_null())) == [1]
+    assert rows_of(hw.scan(sources[::-1]).filter(x.is_not_null())) == [3, 4, 0, 2]
+
+
+def workers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "hardwood_jit"]
+
+
+def test_dropped_iterator_cancels_the_scan(large: Path) -> None:
+    dataset = hw.open([large] * 20)
+    assert dataset.num_rows
+    before = dataset.counts
+    scan = dataset.scan().filter(x == 1).threads(2).batch_size(10)
+    iterator = scan.batches()
+    assert next(iterator).num_rows == 10
+    assert workers()
+    del iterator
+    deadline = time.monotonic() + 10
+    while workers() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not workers()
+    assert (dataset.counts - before).bytes < 5 * large.stat().st_size
+    rows = scan.rows()
+    next(rows)
+    rows.close()
+    assert not workers()
+
+
+def test_head_cancels_the_threads_that_read_ahead(large: Path) -> None:
+    dataset = hw.open([large] * 20)
+    assert dataset.num_rows
+    before = dataset.counts
+    assert rows_of(dataset.scan().filter(x == 1).threads(2).head(5)) == ONES[:5]
+    assert not workers()
+    assert (dataset.counts - before).bytes < 2 * large.stat().st_size
+
+
+def damaged(groups: int, bad: int) -> bytes:
+    """A column `row` and a column x of `groups` row groups; the second page of x in row group `bad` has a wrong CRC."""
+    root = p.group("root", p.leaf("row", p.INT32), p.leaf("x", p.INT32))
+    paths = p.leaf_paths(root)
+    row_groups = []
+    for number in range(groups):
+        entries = [(0, 0, number * 10 + row) for row in range(10)]
+        pages = [
+            p.data_page_v1(paths[1], entries[:5], crc="right"),
+            p.data_page_v1(paths[1], entries[5:], crc="wrong" if number == bad else "right"),
+        ]
+        row_groups.append(p.RowGroup([p.simple_chunk(paths[0], entries), p.Chunk(pages)], 10))
+    return p.build_file(root, row_groups)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_error_in_the_middle_comes_after_the_rows_before_it(threads: int) -> None:
+    for data, where in ((damaged(6, 3), "row group 3"), ([damaged(3, 9), damaged(3, 0)], "row group 0")):
+        scan = hw.scan(data).filter(x >= 0).threads(threads)
+        rows: list[int] = []
+        with pytest.raises(hw.CorruptFileError, match=rf"{where}, column 'x', page 1.*(checksum|CRC)"):
+            for batch in scan.batches():
+                rows += batch["row"].values.tolist()
+        assert rows == list(range(30))
+        assert not workers()
+        for terminal in ("count", "to_arrow"):
+            with pytest.raises(hw.CorruptFileError, match=where):
+                getattr(scan, terminal)()
+
+
+def test_error_is_reported_only_for_pages_that_are_read() -> None:
+    data = damaged(6, 3)
+    before = hw.scan(data).filter((col("row") < 35) & (x >= 0))
+    assert rows_of(before.threads(1)) == list(range(35))
+    # The output column is read where a row has passed.
+    assert hw.scan(data).filter(col("row") < 35).threads(1).to_arrow()["x"].to_pylist() == list(range(35))
+    with pytest.raises(hw.CorruptFileError, match="row group 3"):
+        hw.scan(data).filter(col("row") == 36).to_arrow()
+    assert hw.scan(data, checksums=False).filter(x == 36).to_arrow()["row"].to_pylist() == [36]
+
+
+def test_results_stay_valid_while_the_scan_goes_on(large: Path) -> None:
+    held = list(hw.scan(large).filter(x == 1).threads(1).batches())
+    assert [row for batch in held for row in batch["row"].values.tolist()] == ONES
+    texts = [text for batch in held for text in batch["text"].to_pylist()]
+    assert texts == [f"{row * 7919 % 10007:05d}" * 20 for row in ONES]
+
+
+def test_metadata_switched_off_changes_nothing(large: Path) -> None:
+    for predicate in (x == 1, col("row") > 9_990, (col("rare") == 1) & (x == 0), col("text") < "00100"):
+        on, off = (rows_of(hw.scan(large).filter(predicate).use_metadata(use)) for use in (True, False))
+        assert on == off

@@ -40,27 +40,36 @@ _WIDTH_OF = {
 }
 
 FILTERS = (
+    "snappy.inflate_pages",
+    "fused.narrow_dictionary",
+    "take.find_byte_arrays",
+    "compare.test_plain",
+    "compare.test_plain_byte_arrays",
+    "select.count_mask",
+    "select.live_pages",
+    "select.mark_pages",
+    "select.list_positions",
+    "select.narrow",
+)
+# Also with the interpreter lock kept, for little work.
+QUICK_FILTERS = (
     "chunk.narrow_numbers",
     "chunk.narrow_byte_arrays",
     "chunk.take_numbers",
     "chunk.find_taken_bytes",
-    "fused.narrow_dictionary",
     "take.slice_pages",
     "take.take_indexes",
     "take.take_fixed",
-    "take.find_byte_arrays",
     "take.copy_byte_arrays",
     "compare.test_words",
-    "compare.test_plain",
-    "compare.test_plain_byte_arrays",
     "compare.test_byte_arrays",
-    "select.count_mask",
-    "select.live_pages",
-    "select.list_positions",
-    "select.narrow",
+    "dictionary.gather_fixed",
+    "decimal.widen_integers",
     "select.rank_survivors",
     "select.take_words",
     "select.take_bits",
+    "utf8.check_utf8",
+    "utf8.check_utf8_entries",
 )
 
 
@@ -100,9 +109,11 @@ def load_for(leaf: Leaf, encodings: Iterable[Encoding | int]) -> None:
 
 def load_filters(bound: BoundPredicate) -> None:
     """The kernels that a predicate needs: those that every filter uses, and the generated ones, built if need be."""
-    for name in FILTERS:
+    for name in (*FILTERS, *QUICK_FILTERS):
         for t in WIDTHS.get(name, ("",)):
-            load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
+            load(name, t, "int32" if "{o}" in SIGNATURES[name] else "", quick=False)
+            if name in QUICK_FILTERS:
+                load(name, t, "int32" if "{o}" in SIGNATURES[name] else "", quick=True)
     shapes = [found[0] for test in value_tests(bound.conjuncts) if (found := page_shape(test)) is not None]
     shapes += [found[0] for node in bound.conjuncts if (found := row_shape(node)) is not None]
     FUSED.build(shapes)

@@ -86,9 +86,11 @@ def _take_values(column: Column, slots: Positions, taken: Column) -> None:
 
 
 def join_columns(pieces: Sequence[Column]) -> Column:
-    """One column of the records of several, in order; they are of one leaf and form."""
+    """One column of the records of several, in order; all are of one column chunk, so that a dictionary is the same."""
     if len(pieces) == 1:
         return pieces[0]
+    if any(piece.form != pieces[0].form for piece in pieces):  # pages without a dictionary between pages with one
+        pieces = [_without_dictionary(piece) for piece in pieces]
     first = pieces[0]
     count = sum(piece.value_count for piece in pieces)
     joined = Column(
@@ -117,8 +119,29 @@ def join_columns(pieces: Sequence[Column]) -> Column:
 
 
 def can_join(one: Column, other: Column) -> bool:
-    """Whether two pieces may become one column: dictionary codes only over the same dictionary."""
-    return one.form == other.form and (one.dictionary is None or one.dictionary is other.dictionary)
+    """Whether two pieces of a column chunk become one column without giving up their form."""
+    return one.form == other.form
+
+
+def _without_dictionary(column: Column) -> Column:
+    """Byte arrays in place of the codes that stand for them."""
+    if column.form != "dictionary":
+        return column
+    entries, codes = column.dictionary, column.values
+    assert entries is not None and codes is not None
+    plain = Column(
+        column.leaf,
+        column.record_count,
+        column.value_count,
+        column.validity,
+        column.layers,
+        text_checked=column.text_checked,
+    )
+    if entries.value_count:
+        _take_values(entries, codes, plain)
+    else:  # all are null
+        plain.offsets, plain.data = np.zeros(column.value_count + 1, np.int32), np.empty(0, np.uint8)
+    return plain
 
 
 def _join_buffers(pieces: Sequence[Column], views: NDArray[Any]) -> list[NDArray[np.uint8]]:

@@ -64,15 +64,10 @@ def page_walker() -> Callable[..., tuple[int, int, int]]:
 
 
 @cache
-def _snappy(quick: bool) -> Callable[..., int]:
+def _snappy() -> Callable[..., int]:
     from hardwood_jit.jit.kernel_cache import load
 
-    return load("snappy.inflate_pages", quick=quick)
-
-
-def _is_little(byte_count: int, compressed: int) -> bool:
-    """Whether snappy bytes are decompressed in a few microseconds: few, or stored nearly as they are, to be copied."""
-    return byte_count < 16 << 10 or (byte_count < 512 << 10 and compressed > byte_count - (byte_count >> 6))
+    return load("snappy.inflate_pages")
 
 
 @dataclass(slots=True)  # not frozen: made for every column of every row group, and freezing costs 2 µs
@@ -412,9 +407,7 @@ class PageReader:
         assert piece is not None
         if not (piece.flags.writeable and piece.flags.c_contiguous):
             piece = np.array(piece)  # kernels are compiled for one kind of array
-        rows = np.array(table, np.int64)
-        start, end, first, stop = rows.sum(0).tolist()
-        status = _snappy(_is_little(stop - first, end - start))(piece, rows, self._arena.buffer)
+        status = _snappy()(piece, np.array(table, np.int64), self._arena.buffer)
         if status < 0:
             page = numbers[page_of(status)]
             start, end, _, _ = table[page_of(status)]
@@ -495,16 +488,7 @@ class PageReader:
         self._check_sum(row, body, None)
         size = row[PAGE_UNCOMPRESSED]
         buffer = allocate(size)
-        if self._is_snappy and _is_little(size, body.size) and size:
-            table = np.array([(row[PAGE_BODY], row[PAGE_BODY] + row[PAGE_COMPRESSED], 0, size)], np.int64)
-            status = _snappy(True)(self._piece, table, buffer)
-            if status < 0:
-                raise CorruptFileError(
-                    f"{self.where()}: dictionary page: {body.size} compressed bytes do not decompress: "
-                    f"{MEANING[code_of(status)]}"
-                )
-        else:
-            inflate(self._decompress, body, buffer[:size], self.where, None)
+        inflate(self._decompress, body, buffer[:size], self.where, None)
         self._dictionary = buffer
         self.dictionary_bytes = size
         self.dictionary_count = row[PAGE_VALUES]
