@@ -183,7 +183,7 @@ class Narrower:
             tried = left.copy()
             self.narrow(arg, window, tried, candidates)
             passed |= tried
-            left = left & ~tried & 1
+            left = left & (tried ^ np.uint8(1))
             candidates = _count(left)
         mask[:] = passed
         return _count(mask)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardwood_jit.batch import NO_NULLS, Column, Validity
 from hardwood_jit.errors import located
@@ -151,7 +152,7 @@ class _Gatherer:
         column.offsets, column.data = offsets, data[:total]
         self._check_text(column)
 
-    def _find(self, encoding: Encoding, low: int, high: int) -> tuple[int, Positions, Positions | None]:
+    def _find(self, encoding: Encoding, low: int, high: int) -> tuple[int, NDArray[Any], Positions | None]:
         """Bytes of one group's survivors, and where they are: dictionary indexes, or starts and lengths."""
         values = self._values
         part = self._table[low:high]

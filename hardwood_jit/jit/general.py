@@ -115,5 +115,5 @@ def load_filters(bound: BoundPredicate) -> None:
             if name in QUICK_FILTERS:
                 load(name, t, "int32" if "{o}" in SIGNATURES[name] else "", quick=True)
     shapes = [found[0] for test in value_tests(bound.conjuncts) if (found := page_shape(test)) is not None]
-    shapes += [found[0] for node in bound.conjuncts if (found := row_shape(node)) is not None]
+    shapes += [of_rows[0] for node in bound.conjuncts if (of_rows := row_shape(node)) is not None]
     FUSED.build(shapes)

@@ -131,7 +131,7 @@ def load(name: str, t: str = "", o: str = "", quick: bool = False) -> Callable[.
     function = getattr(module, function_name)
     if not _CONFIG.DISABLE_JIT:
         if quick:
-            function = compiled.quick_kernel(function.py_func)
+            function = cast("Any", compiled).quick_kernel(function.py_func)
         function.compile(SIGNATURES[name].format(t=t, o=o))
     return cast("Callable[..., int]", function)
 

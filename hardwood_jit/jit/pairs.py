@@ -46,9 +46,8 @@ def _compare_numbers(
     count = hits.size
     one, other = test.left_domain, test.right_domain
     if test.left_factor != 1 or test.right_factor != 1:
-        a = _integers(left, left_at, count)
-        b = _integers(right, right_at, count)
-        _compare_scaled(a, test.left_factor, b, test.right_factor, op, hits)
+        ones, others = _integers(left, left_at, count), _integers(right, right_at, count)
+        _compare_scaled(ones, test.left_factor, others, test.right_factor, op, hits)
         return
     a, b = number_keys(left, one)[left_at : left_at + count], number_keys(right, other)[right_at : right_at + count]
     if {one.kind, other.kind} == {"signed", "unsigned"}:
@@ -120,7 +119,8 @@ def _compare_exactly(
 
 def _python_integers(column: Column, domain: Domain, at: int, count: int) -> list[int]:
     if domain.kind == "signed":
-        return _integers(column, at, count).tolist()
+        numbers: list[int] = _integers(column, at, count).tolist()
+        return numbers
     offsets, data = _byte_strings(column, domain, at, count)
     raw = data.tobytes()
     ends = offsets.tolist()

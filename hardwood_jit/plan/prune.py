@@ -6,6 +6,7 @@ columns that are all null. May keep a row group without matches, never drops a m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from hardwood_jit.metadata.footer import Statistics
@@ -35,7 +36,7 @@ class GroupPruner:
         self._dropped: set[int] = set()
         self._conjuncts = conjuncts
 
-    def drops(self, chunks: list[ChunkFacts]) -> bool:
+    def drops(self, chunks: Sequence[ChunkFacts]) -> bool:
         """Whether no row of the row group with these column chunks can pass."""
         for number, conjunct in enumerate(self._conjuncts):
             if number not in self._dropped and self._useless[number] >= FEW_GROUPS:
@@ -46,7 +47,7 @@ class GroupPruner:
             self._useless[number] += 1
         return False
 
-    def _is_never(self, node: Node, chunks: list[ChunkFacts]) -> bool:
+    def _is_never(self, node: Node, chunks: Sequence[ChunkFacts]) -> bool:
         match node:
             case ValueTest():
                 return self._value_is_never(node, chunks[node.leaf.index])
