@@ -575,12 +575,11 @@ class Scan:
         metadata = file.metadata
         leaves = schema.leaves
         predicate = self._selection.predicate
-        bound = None if predicate is None else bind(predicate, metadata.schema)
         if number:
             leaves = _matching_leaves(leaves, metadata.schema, file.name)
             if predicate is not None:
-                first = bind(predicate, self._dataset.schema)
-                _matching_leaves(first.leaves, metadata.schema, file.name)
+                _matching_leaves(bind(predicate, self._dataset.schema).leaves, metadata.schema, file.name)
+        bound = None if predicate is None else bind(predicate, metadata.schema)
         return ScanFile(file.source, metadata, leaves, bound)
 
     def bound_predicate(self) -> BoundPredicate | None:
