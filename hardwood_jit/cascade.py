@@ -183,13 +183,7 @@ class FilteredGroup:
             taken = len(positions)
             if stop < window.stop:
                 taken = int(np.searchsorted(positions, stop - window.start))
-                if taken < len(positions):
-                    found = self._take_chunks(positions[:taken])
-            part = positions[:taken]
-            piece = tuple(
-                self._gather_column(self._decoders[leaf.index], window, part) if column is None else column
-                for leaf, column in zip(self._file.leaves, found, strict=True)
-            )
+            piece, taken = self._gather_piece(window, positions, taken, found)
             positions = positions[taken:]
             limit = self._batch_rows()
             if self._pieces and (self._piece_rows + taken > limit or not all(map(_can_join, self._pieces[0], piece))):
@@ -198,6 +192,34 @@ class FilteredGroup:
             self._piece_rows += taken
             if self._piece_rows >= limit * JOINED_SHARE:
                 yield from self._flush()
+
+    def _gather_piece(
+        self, window: Window, positions: Positions, taken: int, found: list[Column | None]
+    ) -> tuple[tuple[Column, ...], int]:
+        """All output columns of the first `taken` survivors, or of fewer where these decode to too much at once."""
+        from hardwood_jit.jit.value_decoder import WindowTooLarge
+
+        if taken < len(positions):
+            found = self._take_chunks(positions[:taken])
+        while True:
+            part = positions[:taken]
+            try:
+                self._gather_missing(window, part, found, flat=True)
+            except WindowTooLarge:
+                if taken == 1:
+                    raise
+                taken = -(-taken // 2)
+                found = self._take_chunks(positions[:taken])
+                continue
+            # Columns with levels last: they only move forward, and take as much at once as memory holds by themselves.
+            self._gather_missing(window, part, found, flat=False)
+            return tuple(column for column in found if column is not None), taken
+
+    def _gather_missing(self, window: Window, part: Positions, found: list[Column | None], *, flat: bool) -> None:
+        """Fill in those columns, with levels or without, that their chunks did not give."""
+        for number, leaf in enumerate(self._file.leaves):
+            if found[number] is None and self._decoders[leaf.index].is_flat == flat:
+                found[number] = self._gather_column(self._decoders[leaf.index], window, part)
 
     def _take_chunks(self, positions: Positions) -> list[Column | None]:
         """The columns that come out of their whole chunks by one call each."""
@@ -269,11 +291,12 @@ class FilteredGroup:
                 start, stop = window.start + int(run[0]), window.start + int(run[-1]) + 1
                 if known is None:  # else its pages are held: the filter has decoded them
                     stop = decoder.cover(start, stop)
-                try:
-                    column = decoder.decode(start, stop)
-                except WindowTooLarge as large:
-                    stop = start + large.row_count
-                    column = decoder.decode(start, stop)
+                while True:
+                    try:
+                        column = decoder.decode(start, stop)
+                        break
+                    except WindowTooLarge as large:
+                        stop = start + max(1, min(large.row_count, stop - start - 1))
                 taken = int(np.searchsorted(run, stop - window.start))
                 if taken < stop - start:
                     column = take_column(column, run[:taken] - run[0])
