@@ -65,6 +65,38 @@ def check_batches(dataset: Any, threads: int) -> int:
     return rows
 
 
+# A literal that values of a physical type lie on both sides of; a null test for the others.
+LITERALS = {"BOOLEAN": True, "INT32": 1, "INT64": 1, "FLOAT": 0.5, "DOUBLE": 0.5, "BYTE_ARRAY": b"m"}
+
+
+def check_filter(dataset: Any, turn: int, rows: int) -> None:
+    """A filter on one leaf after the other, some outputs, and what must hold whatever the bytes say."""
+    from hardwood_jit import col
+
+    leaves = dataset.schema.leaves
+    if not leaves:
+        return
+    leaf = leaves[turn % len(leaves)]
+    column = col(leaf.path).any() if leaf.max_repetition_level else col(leaf.path)
+    literal = LITERALS.get(leaf.physical_type.name)
+    if literal is None:
+        predicate = column.is_not_null()
+    else:
+        raw = col(leaf.path).raw
+        column = raw.any() if leaf.max_repetition_level else raw
+        predicate = [column >= literal, column == literal, column != literal][turn % 3]
+    outputs = [leaves[(turn + step) % len(leaves)].path for step in range(min(4, len(leaves)))]
+    scan = dataset.scan().filter(predicate).select(*outputs).threads(1 + turn % 2).use_metadata(turn % 4 != 0)
+    found, table = attempt(scan.to_arrow)
+    if found == "ok":
+        table.validate(full=True)
+        assert table.num_rows <= rows, f"{table.num_rows} rows pass, {rows} in the row groups"
+    counted, count = attempt(scan.count)
+    assert found != "ok" or counted != "ok" or count == table.num_rows, f"count() is {count}, {table.num_rows} rows"
+    ended, last = attempt(scan.head(3).to_arrow)
+    assert found != "ok" or ended != "ok" or last.num_rows == min(3, table.num_rows)
+
+
 def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
     """What became of a damaged file; raises where SEMANTICS section 6 is broken. `original()` is the honest table."""
     import hardwood_jit as hw
@@ -96,6 +128,7 @@ def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
     if picked == "ok":
         part.validate(full=True)
         assert part.num_rows == min(5, rows - start), f"{part.num_rows} rows after skip({start}).head(5) of {rows}"
+    check_filter(dataset, turn, rows)
     if turn % 4 == 0:
         attempt(lambda: dataset.scan().head(20).to_numpy())
         attempt(lambda: dataset.scan().batch_size(16).to_arrow(strings="view").validate(full=True))
@@ -131,8 +164,10 @@ class Originals:
 
 
 def serve(sources: str, seed: int) -> None:
+    from hardwood_jit.jit.fused_kernels import FUSED
     from tests.fuzz.mutate import Mutator
 
+    FUSED.building = "never"
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     mutator = Mutator(pickle.loads(Path(sources).read_bytes()), seed)
