@@ -111,7 +111,7 @@ class FilteredGroup:
                 return stop, mask, count, window
             except WindowTooLarge as large:
                 self._state.is_single = False
-                stop = start + max(1, min(large.row_count, stop - start - 1))
+                stop = start + large.smaller(stop - start)
 
     def _narrow(self, window: Window) -> tuple[Bytes, int]:
         count = window.stop - window.start
@@ -296,7 +296,7 @@ class FilteredGroup:
                         column = decoder.decode(start, stop)
                         break
                     except WindowTooLarge as large:
-                        stop = start + max(1, min(large.row_count, stop - start - 1))
+                        stop = start + large.smaller(stop - start)
                 taken = int(np.searchsorted(run, stop - window.start))
                 if taken < stop - start:
                     column = take_column(column, run[:taken] - run[0])

@@ -143,4 +143,4 @@ class GroupScan:
             try:
                 return tuple(decoder.decode(start, stop) for decoder in self._decoders), stop
             except WindowTooLarge as large:
-                stop = start + min(large.row_count, stop - start - 1)
+                stop = start + large.smaller(stop - start)

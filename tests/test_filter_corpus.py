@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import hardwood_jit as hw
 from hardwood_jit import col
+from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.plan.predicate import Predicate
 from tests.support import naive
 from tests.support.columns import column_records
@@ -220,6 +221,12 @@ def order_key(value: Any) -> Any:
 
 
 # ---------------------------------------------------------------- the tests
+
+
+@pytest.fixture(autouse=True)
+def no_kernels_are_built_behind_our_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand predicates have hundreds of shapes, each a compilation in a process of its own."""
+    monkeypatch.setattr(FUSED, "building", "never")
 
 
 def test_the_filters_of_the_corpus_are_there_and_none_is_left_out() -> None:

@@ -13,6 +13,8 @@ import io
 import itertools
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from operator import and_, or_
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -184,6 +187,34 @@ def test_every_operator_on_every_encoding_of_a_type_finds_its_rows(name: str) ->
                 records = [record for batch in found for record in column_records(batch.columns[position])]
                 difference = naive.first_difference(records, [checked.columns[path][row] for row in rows])
                 assert difference is None, f"{predicate}: {path}: {difference}"
+
+
+@pytest.mark.parametrize("name", ["int32", "int64", "uint64", "float", "double", "string", "fixed5", "decimal_bytes"])
+def test_long_lists_of_values_find_their_rows(name: str) -> None:
+    """From one comparison to a search by halving, with and without a sieve before it (3 to 1024 single numbers)."""
+    rng = random.Random(name)
+    kind = KINDS[name]
+    root = p.group("root", ROW, kind.leaf("x", p.OPTIONAL))
+    stored = list(
+        {p.plain_one(kind.physical, value): value for value in (kind.make(rng) for _ in range(3000))}.values()
+    )
+    records = numbered([{"x": None if rng.random() < 0.1 else rng.choice(stored)} for _ in range(2000)])
+    for layout in (Layout(page_rows=(300,), dictionary=("none",)), Layout(page_rows=(300,), dictionary=("all",))):
+        checked = Checked(random_file(root, records, rng, layout, rows_per_group=1500))
+        leaf = checked.file.leaves[1]
+        keys = [literal(leaf, value) for value in stored]
+        for count in (1, 2, 3, 5, 40, min(1500, len(keys))):
+            members = rng.sample(keys, min(count, len(keys)))
+            wanted = {str(member) for member in members}  # tells -0.0 from 0.0, and NaN is NaN
+            values = [None if value is None else str(literal(leaf, value)) for value in checked.columns[("x",)]]
+            for window in (None, 700):
+                with sizes(window):
+                    found = rows_found(checked.scan(col("x").is_in(members)))
+                    assert found == [row for row, value in enumerate(values) if value in wanted]
+                    rest = rows_found(checked.scan(~col("x").is_in(members)))
+                    assert rest == [
+                        row for row, value in enumerate(values) if value not in wanted and value is not None
+                    ]
 
 
 # ---------------------------------------------------------------- any file, any filter
@@ -590,6 +621,77 @@ def test_result_may_be_larger_than_a_window_holds() -> None:
             assert table["plain"][count - 1].as_py() == texts["plain"][count - 1]
         held = [batch.num_rows for batch in hw.scan(sink.getvalue()).filter(predicate).batches()]
         assert sum(held) == count
+
+
+SHRUNK = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+import hardwood_jit as hw
+from hardwood_jit.jit import value_decoder
+whole = hw.scan(sys.argv[1]).to_arrow()
+value_decoder.ENTRY_BYTES = 200  # less than one record of the lists takes
+for form in ({}, {"strings": "view"}, {"dictionary": ["coded"]}):
+    for text in ("", "row >= 0", "row in (3, 4, 5, 90)", "coded != 'x' and any(lists) != 'x' and plain > ''"):
+        scan = hw.scan(sys.argv[1]).threads(1)
+        found = (scan.filter(text) if text else scan).to_arrow(**form)
+        wanted = whole.take([3, 4, 5, 90]) if " in " in text else whole
+        assert found.to_pylist() == wanted.to_pylist(), (form, text)
+"""
+
+
+def test_window_shrinks_to_one_record_where_values_decode_to_more_than_it_may_hold(tmp_path: Path) -> None:
+    """In a process of its own: when a window can shrink no further and is tried again, it is tried for ever."""
+    rows = range(100)
+    texts = [f"{row % 9} {'long enough to be no inline view' * 3}" for row in rows]
+    table = pa.table(
+        {
+            "row": pa.array(rows, pa.int32()),
+            "coded": texts,
+            "plain": texts,
+            "lengths": texts,
+            "prefixed": texts,
+            "fixed": pa.array([text.encode()[:90] for text in texts], pa.binary(90)),
+            "lists": [[text] * 9 for text in texts],
+            "prefixed_lists": [[text] * 9 for text in texts],
+        }
+    )
+    encodings = {
+        "plain": "PLAIN",
+        "lengths": "DELTA_LENGTH_BYTE_ARRAY",
+        "prefixed": "DELTA_BYTE_ARRAY",
+        "lists.list.element": "DELTA_LENGTH_BYTE_ARRAY",
+        "prefixed_lists.list.element": "DELTA_BYTE_ARRAY",
+    }
+    path = tmp_path / "file.parquet"
+    pq.write_table(table, path, use_dictionary=["coded"], column_encoding=encodings, store_schema=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SHRUNK, str(path)], capture_output=True, text=True, timeout=40, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_pandas_polars_duckdb_and_the_arrow_stream_get_the_matching_rows(every_output: list[Checked]) -> None:
+    checked = every_output[1]
+    scan = checked.scan(SURVIVORS["scattered"], ["row", "int32", "string", "l"])
+    wanted = checked.matching(SURVIVORS["scattered"])
+    assert scan.to_pandas()["row"].tolist() == wanted
+    assert polars.DataFrame(scan)["row"].to_list() == wanted
+    assert duckdb.sql("select row from scan order by row").fetchall() == [(row,) for row in wanted]
+    streamed = pa.table(scan)
+    streamed.validate(full=True)
+    assert streamed.to_pylist() == scan.to_arrow().to_pylist()
+    assert streamed.schema == scan.to_arrow().schema
+    shortcut = hw.read(checked.data, columns=["row"], filters=SURVIVORS["scattered"])
+    assert shortcut["row"].to_pylist() == wanted
+
+
+def test_rows_without_columns_are_counted_out(every_output: list[Checked]) -> None:
+    for checked in every_output:
+        scan = checked.scan(SURVIVORS["half"]).select()
+        count = len(checked.matching(SURVIVORS["half"]))
+        assert sum(batch.num_rows for batch in scan.batches()) == scan.to_arrow().num_rows == count
+        assert [dict(row) for row in scan.skip(3).head(4).rows()] == [{}] * 4
+        assert scan.tail(5).count() == 5
 
 
 # ---------------------------------------------------------------- column against column

@@ -51,6 +51,12 @@ class WindowTooLarge(Exception):
         super().__init__(row_count)
         self.row_count = row_count
 
+    def smaller(self, row_count: int) -> int:
+        """How many of `row_count` rows to try next: fewer, and at least one; one row cannot be too large."""
+        if row_count <= 1:
+            raise UnsupportedError("one record decodes to more than a window may hold") from self
+        return max(1, min(self.row_count, row_count - 1))
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -454,7 +460,8 @@ class ValueDecoder:
                 local = part.copy()
                 local[:, OUT_START] -= a
                 # The validity bits of this group start at bit a: shift them down for a column of its own.
-                piece = Column(self.leaf, b - a, b - a, NO_NULLS)
+                # One record may have many values: it is never asked to be smaller.
+                piece = Column(self.leaf, min(b - a, column.record_count), b - a, NO_NULLS)
                 bits = Validity(words, slots).to_numpy(slots)[a:b] if words.size else None
                 piece_words = NO_WORDS if bits is None else _pack(bits)
                 data = self._decode_contiguous(piece, local, piece_words, [(encoding, 0, high - low)])

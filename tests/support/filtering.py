@@ -22,7 +22,7 @@ import numpy as np
 
 import hardwood_jit as hw
 from hardwood_jit import cascade, col
-from hardwood_jit.jit import column_decoder, gather, value_decoder
+from hardwood_jit.jit import chunk, column_decoder, gather
 from hardwood_jit.plan.predicate import Col, Instant, Predicate
 from tests.support import naive
 from tests.support import pages as p
@@ -41,16 +41,18 @@ def sizes(
     """Small numbers make small files run through code that is for large ones; None leaves a number as it is.
 
     `window` rows per window, `gap` rows between survivors of a nested column that are decoded apart, `dense` the share
-    of survivors above which all is decoded, `held` bytes (and levels) of a column that are held, or decoded, at once.
+    of survivors above which all is decoded, `held` bytes (and levels) of a column that are held at once.
     """
     changes: list[tuple[Any, str, float | None]] = [
         (cascade, "WINDOW_ROWS", window),
         (cascade, "GAP_ROWS", gap),
         (gather, "DENSE_NUMBERS", dense),
         (gather, "DENSE_BYTES", dense),
+        (chunk, "DENSE_CHUNK", dense),
+        (chunk, "DENSE_BYTES", dense),
+        (chunk, "CHUNK_BYTES", held),
         (column_decoder, "HELD_BYTES", held),
         (column_decoder, "HELD_LEVELS", held),
-        (value_decoder, "ENTRY_BYTES", held),
     ]
     with contextlib.ExitStack() as stack:
         for module, name, value in changes:
@@ -546,7 +548,7 @@ def random_test(file: naive.NaiveFile, rng: random.Random, leaf: naive.Node | No
     if kind == "prefix" and is_text:
         return column.starts_with(chosen[: rng.randrange(4)])
     if kind in ("in", "not in"):
-        members = [literal(leaf, value) for value in rng.choices(values, k=rng.choice([0, 1, 2, 5, 9]))]
+        members = [literal(leaf, value) for value in rng.choices(values, k=rng.choice([0, 1, 2, 5, 9, 100]))]
         members = [member for member in members if member is not None]
         return column.is_in(members) if kind == "in" else ~column.is_in(members)
     if kind == "between":
