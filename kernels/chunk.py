@@ -451,7 +451,7 @@ def take_numbers(
     if entries > info[INFO_DICTIONARY_BYTES] // size:
         return np.int64(DECLINED)
     if np.int64(positions.shape[0]) * 4 > row_count:
-        # Many survivors: all indexes of a page are unpacked, four times as fast as one by one.
+        # Many survivors: all indexes of a page are unpacked first, in vector code.
         found = take_all_indexes(arena, gathered, ranks, entries, codes, indexes)
     else:
         found = take_indexes(arena, gathered, ranks, entries, indexes)

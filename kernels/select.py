@@ -2,7 +2,7 @@
 """Masks and positions: which rows survive a filter, and the values, offsets and validity bits of those that do.
 
 A mask has one byte per row of the window, 1 = still a candidate: bytes rather than bits, because loops over them become
-vector code (0.1 ns a row against 0.7 for bits). Survivors are positions (int32, rising) in the window.
+vector code (narrowing takes 0.17 ns a row). Survivors are positions (int32, rising) in the window.
 """
 
 import numpy as np
