@@ -123,7 +123,7 @@ QUICK_ITEMS = 16_000  # fewer values than this take less time than giving the in
 def load(name: str, t: str = "", o: str = "", quick: bool = False) -> Callable[..., int]:
     """The compiled kernel `module.function` for value width `t` and offset width `o` (see decoders.SIGNATURES).
 
-    `quick` asks for the same kernel with the interpreter lock kept: for little work. Two threads that handed the lock to
+    `quick` asks for the same kernel with the interpreter lock kept: for little work. Two threads that handed it to
     each other at every kernel were no faster than one (Q6 on lineitem: 116 ms and 114).
     """
     module_name, function_name = name.split(".")
