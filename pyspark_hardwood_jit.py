@@ -1,0 +1,1 @@
+"""Spark finds this module by its name."""
