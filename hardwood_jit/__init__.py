@@ -6,7 +6,7 @@
 """
 
 from hardwood_jit.batch import NO_NULLS, Batch, Column, Layer, Validity
-from hardwood_jit.dataset import Dataset, Scan, open, read, scan
+from hardwood_jit.dataset import Dataset, open, read, scan
 from hardwood_jit.errors import (
     ColumnNotFoundError,
     CorruptFileError,
@@ -16,6 +16,7 @@ from hardwood_jit.errors import (
     SchemaMismatchError,
     UnsupportedError,
 )
+from hardwood_jit.lazy_scan import Scan
 from hardwood_jit.plan.predicate import Predicate, col
 from hardwood_jit.plan.predicate_text import parse
 from hardwood_jit.rows import Interval, Row

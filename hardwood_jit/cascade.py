@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardwood_jit.batch import Batch, Column
-from hardwood_jit.group_columns import ScanFile
-from hardwood_jit.group_scan import ScanJob
+from hardwood_jit.group_columns import GroupColumns, ScanFile
+from hardwood_jit.group_scan import ScanJob, bare_batches
 from hardwood_jit.group_state import GroupState
 from hardwood_jit.memory import Scratch
+from hardwood_jit.metrics import GroupMetrics
 from hardwood_jit.plan.bound import Node, ValueTest
+from hardwood_jit.plan.prune import GroupProof
+from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
+from hardwood_jit.plan.segments import Segment, cut_segments
 
 if TYPE_CHECKING:
     from hardwood_jit.jit.column_decoder import ColumnDecoder
@@ -30,42 +34,91 @@ if TYPE_CHECKING:
 
 WINDOW_ROWS = 1 << 19
 GAP_ROWS = 8192  # survivors of a nested column that lie farther apart are decoded apart
+WHOLE_SHARE = 0.75  # of a row group's rows: above, all of it is read and its whole chunks go to one kernel each
+FIRST_ROWS = 8192  # of the first window where a limit may end the scan; the next ones double
+FEW_SURVIVORS = 64
+LONG_CHUNK = 256 << 10  # stored bytes
 JOINED_SHARE = 0.5  # pieces of several windows are joined until a batch is this full
 
 
 class FilteredGroup:
     """One row group: windows are filtered, survivors gathered and handed out in batches."""
 
-    def __init__(self, job: ScanJob, file: ScanFile, plan: GroupPlan, scratch: Scratch) -> None:
+    def __init__(
+        self,
+        job: ScanJob,
+        file: ScanFile,
+        plan: GroupPlan,
+        proof: GroupProof,
+        columns: GroupColumns,
+        scratch: Scratch,
+        measured: GroupMetrics,
+        limit: int | None = None,
+    ) -> None:
         from hardwood_jit.jit.conjunct import Narrower
 
         assert file.predicate is not None
         self._job = job
         self._file = file
         self._plan = plan
+        self._proof = proof
         self._scratch = scratch
-        self._state = GroupState(file, plan, job.options, job.wanted, scratch, WINDOW_ROWS)
+        self._row_count = columns.row_count
+        self._limit = limit
+        self._left = limit  # rows that this row group may still deliver
+        self._segments = self._cut()
+        # One window holds all rows: then whole chunks may be filtered and gathered by one call each.
+        is_single = self._is_whole and self._row_count <= WINDOW_ROWS and self._left is None
+        self._state = GroupState(file, columns, job.wanted, scratch, is_single=is_single)
         self._decoders = self._state.decoders
-        self._conjuncts = job.order.of(file.predicate.conjuncts)
-        self._filter_leaves = file.predicate.leaves
+        active = sorted({number for segment in self._segments for number in segment.conjuncts})
+        self._conjuncts = {number: file.predicate.conjuncts[number] for number in active}
+        self._order = {id(node): rank for rank, node in enumerate(job.order.of(list(self._conjuncts.values())))}
+        self._filter_rows = self._rows_of_filters()
+        self._filter_leaves = [leaf for leaf in file.predicate.leaves if leaf.index in self._filter_rows]
+        self._rows = RowRanges.of([(segment.start, segment.stop) for segment in self._segments])
         self._prepared = file.tests()
         self._narrower = Narrower(self._prepared, self._decoders, scratch)
-        self._measured = job.metrics.group()
-        self._left = job.group_limit  # rows that this row group may still deliver
+        self._measured = measured
         self._pieces: list[tuple[Column, ...]] = []
         self._piece_rows = 0
 
+    def _cut(self) -> list[Segment]:
+        """Where proofs leave only part of a row group, those pages are read; else all, with a mask on the rows."""
+        rows = self._proof.rows
+        self._is_whole = self._plan.whole and rows.row_count > WHOLE_SHARE * self._row_count
+        if self._is_whole:
+            return [Segment(0, self._row_count, self._proof.active(rows))]
+        return cut_segments(self._proof)
+
+    def _rows_of_filters(self) -> dict[int, RowRanges]:
+        """Per leaf of a filter the rows that some conjunct must see it in."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for segment in self._segments:
+            for number in segment.conjuncts:
+                for leaf in self._conjuncts[number].leaves:
+                    found.setdefault(leaf.index, []).append((segment.start, segment.stop))
+        outputs = {leaf.index for leaf in self._file.leaves}
+        everywhere = [(segment.start, segment.stop) for segment in self._segments]
+        return {index: RowRanges.of(everywhere if index in outputs else pairs) for index, pairs in found.items()}
+
+    def _needed_rows(self, leaf: Leaf) -> RowRanges:
+        return self._filter_rows.get(leaf.index, self._rows)
+
     def batches(self) -> Iterator[Batch]:
         started = time.perf_counter_ns()
-        if self._job.metrics.outputs_are_likely:
+        in_steps = self._left is not None  # stops somewhere: nothing is read ahead
+        if self._job.metrics.outputs_are_likely and not in_steps:
             # Row groups without a match are rare here: then fewer and larger reads serve better.
-            self._state.fetch(self._all_leaves(), "filter")
+            self._state.fetch(self._all_leaves(), "filter", self._needed_rows)
         else:
-            self._state.fetch(self._filter_leaves, "filter")
-        for start, stop in self._plan.rows:
-            position = start
-            while position < stop and self._left != 0:
-                position, mask, count, window = self._filter(position, min(stop, position + WINDOW_ROWS))
+            self._state.fetch(self._filter_leaves, "filter", self._needed_rows, in_steps=in_steps)
+        step = WINDOW_ROWS if self._left is None else FIRST_ROWS
+        for segment in self._segments:
+            position = segment.start
+            while position < segment.stop and self._left != 0:
+                position, mask, count, window = self._filter(position, min(segment.stop, position + step), segment)
+                step = min(2 * step, WINDOW_ROWS)
                 if count:
                     for batch in self._collect(window, mask, count):
                         self._measured.busy_ns += time.perf_counter_ns() - started
@@ -73,9 +126,9 @@ class FilteredGroup:
                         started = time.perf_counter_ns()
                 self._measured.peak_page_bytes = max(self._measured.peak_page_bytes, self._state.held_bytes)
         yield from self._flush()
-        if self._plan.whole and self._left is None:
+        if self._is_whole and self._left is None:
             self._state.check_complete(self._filter_leaves)
-        self._measured.rows_in += self._plan.rows.row_count
+        self._measured.rows_in += self._proof.rows.row_count
         self._measured.busy_ns += time.perf_counter_ns() - started
         self._close()
 
@@ -87,47 +140,60 @@ class FilteredGroup:
         self._measured.groups_with_rows += self._measured.rows_out > 0
         self._state.close(self._measured, self._filter_leaves, self._file.leaves)
         self._measured.row_groups += 1
-        for conjunct in self._conjuncts:
+        for conjunct in self._conjuncts.values():
             self._measured.kernels.setdefault(conjunct.text, {}).update(self._narrower.kernels_of(conjunct))
         self._job.metrics.add(self._measured)
 
     # Filtering
 
-    def _filter(self, start: int, stop: int) -> tuple[int, Bytes, int, Window]:
+    def _filter(self, start: int, stop: int, segment: Segment) -> tuple[int, Bytes, int, Window]:
         """Rows start .. stop, or fewer where memory says so: the new stop, the mask and number of survivors."""
         from hardwood_jit.jit.conjunct import Window
         from hardwood_jit.jit.value_decoder import WindowTooLarge
 
         self._state.is_filtering = True
+        conjuncts = [self._conjuncts[number] for number in segment.conjuncts]
+        conjuncts.sort(key=lambda node: self._order[id(node)])
         while True:
             if not self._state.is_single:
-                for leaf in self._filter_leaves:
+                for leaf in {leaf.index: leaf for node in conjuncts for leaf in node.leaves}.values():
                     decoder = self._decoders[leaf.index]
                     if decoder.is_flat:
                         stop = decoder.reach(start, stop)
             window = Window(start, stop, self._decoders, self._scratch)
             try:
-                mask, count = self._narrow(window)
+                mask, count = self._narrow(window, conjuncts)
                 return stop, mask, count, window
             except WindowTooLarge as large:
                 self._state.is_single = False
                 stop = start + large.smaller(stop - start)
 
-    def _narrow(self, window: Window) -> tuple[Bytes, int]:
-        count = window.stop - window.start
-        mask = self._scratch.arena("mask").room(count)[:count]
-        mask[:] = 1
+    def _narrow(self, window: Window, conjuncts: Sequence[Node]) -> tuple[Bytes, int]:
+        mask, count = self._candidates(window)
         measured = self._measured
-        for number, conjunct in enumerate(self._conjuncts):
-            if number:
+        for number, conjunct in enumerate(conjuncts):
+            if not count:
+                break
+            if number or count < mask.size:
                 window.shrink(mask)
             before, started = count, time.perf_counter_ns()
             left = self._narrow_chunk(conjunct, mask)
             count = self._narrower.narrow(conjunct, window, mask, count) if left is None else left
             measured.conjunct(conjunct.text, before, count, time.perf_counter_ns() - started, mask.size)
-            if not count:
-                break
         return mask, count
+
+    def _candidates(self, window: Window) -> tuple[Bytes, int]:
+        """A mask of the window's rows that proofs have left, and how many they are."""
+        size = window.stop - window.start
+        mask = self._scratch.arena("mask").room(size)[:size]
+        rows = self._proof.rows.clip(window.start, window.stop)
+        if rows.covers(size):
+            mask[:] = 1
+            return mask, size
+        mask[:] = 0
+        for start, stop in rows:
+            mask[start:stop] = 1
+        return mask, rows.row_count
 
     def _narrow_chunk(self, conjunct: Node, mask: Bytes) -> int | None:
         """A test of one column on its whole chunk: candidates left; None where it goes the general way."""
@@ -157,6 +223,7 @@ class FilteredGroup:
             positions = positions[: self._left]
             self._left -= len(positions)
         self._measured.rows_out += len(positions)
+        self._fetch_outputs(window, positions)
         step = self._batch_rows()
         for low in range(0, len(positions), step):
             yield from self._gather(window, positions[low : low + step])
@@ -170,7 +237,6 @@ class FilteredGroup:
 
     def _gather(self, window: Window, positions: Positions) -> Iterator[Batch]:
         """One piece of every output column, or several where their pages need more memory than a window has."""
-        self._state.fetch(self._file.leaves, "output")
         self._state.is_filtering = False
         while len(positions):
             found = self._take_chunks(positions)
@@ -179,7 +245,8 @@ class FilteredGroup:
             for leaf in rest:
                 decoder = self._decoders[leaf.index]
                 if decoder.is_flat and window.flat_or_none(leaf) is None:
-                    stop = min(stop, decoder.reach(window.start + int(positions[0]), stop))
+                    # Pages between survivors may be missing: nobody asks for them.
+                    stop = min(stop, decoder.reach(window.start + int(positions[0]), stop, gaps=True))
             taken = len(positions)
             if stop < window.stop:
                 taken = int(np.searchsorted(positions, stop - window.start))
@@ -192,6 +259,25 @@ class FilteredGroup:
             self._piece_rows += taken
             if self._piece_rows >= limit * JOINED_SHARE:
                 yield from self._flush()
+
+    def _fetch_outputs(self, window: Window, positions: Positions) -> None:
+        """The bytes of the output columns; of few survivors only their pages, where an offset index tells them."""
+        leaves, needed = self._file.leaves, self._needed_rows
+        in_steps = self._limit is not None
+        few = len(positions) <= FEW_SURVIVORS and window.stop - window.start == self._rows.row_count and not in_steps
+        if few:
+            start = window.start
+            hit = RowRanges.of((start + row, start + row + 1) for row in positions.tolist())
+
+            def needed(leaf: Leaf) -> RowRanges:
+                return self._needed_rows(leaf) if leaf.layers or not self._is_long(leaf) else hit
+
+        self._state.fetch(leaves, "output", needed, in_steps=in_steps)
+
+    def _is_long(self, leaf: Leaf) -> bool:
+        """Whether leaving pages of a column out saves enough to be worth a look into its offset index."""
+        chunk = self._file.metadata.row_groups[self._plan.row_group].columns[leaf.index]
+        return chunk.offset_index_range is not None and chunk.total_compressed_size >= LONG_CHUNK
 
     def _gather_piece(
         self, window: Window, positions: Positions, taken: int, found: list[Column | None]
@@ -234,6 +320,10 @@ class FilteredGroup:
         from hardwood_jit.jit.survivors import join_columns
 
         if not self._piece_rows:
+            return
+        if not self._file.leaves:
+            rows, self._piece_rows = self._piece_rows, 0
+            yield from bare_batches(self._job, self._file.source.name, self._plan.row_group, rows)
             return
         columns = tuple(join_columns(parts) for parts in zip(*self._pieces, strict=True))
         batch = Batch(self._job.schema, columns, self._piece_rows, self._file.source.name, self._plan.row_group)

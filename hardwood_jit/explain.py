@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hardwood_jit.metrics import GroupMetrics
+from hardwood_jit.metrics import GroupMetrics, StageMetrics
 from hardwood_jit.source import ReadCounts
 
 
@@ -51,6 +51,7 @@ class Explanation:
     conjuncts: tuple[PlannedConjunct, ...] = ()
     # After a run:
     measured: GroupMetrics | None = None
+    stages: dict[str, StageMetrics] = field(default_factory=dict)
     rows_out: int = 0
     seconds: float = 0.0
     read: ReadCounts | None = None
@@ -80,7 +81,7 @@ class Explanation:
         if self.measured is not None and self.predicate is not None:
             found["conjuncts"] = [self._measured_conjunct(part) for part in self._in_order()]
             found["row_groups_scanned"] = self.measured.row_groups
-            found["row_groups_pruned"] = self.measured.pruned_groups
+            found["row_groups_pruned"] = sum(stage.row_groups for stage in self.stages.values())
             found["rows_scanned"] = self.measured.rows_in
             found["peak_page_bytes"] = self.measured.peak_page_bytes
             found["column_pages"] = {
@@ -148,8 +149,8 @@ class Explanation:
         measured = self.measured
         assert measured is not None
         lines = [f"  scanned   {measured.row_groups:,} row groups, {measured.rows_in:,} rows"]
-        if measured.pruned_groups:
-            lines[0] += f"; {measured.pruned_groups:,} row groups dropped by statistics"
+        for name, stage in self.stages.items():
+            lines.append(f"  {name}: {stage.row_groups:,} row groups and {stage.rows:,} rows dropped")
         for number, part in enumerate(self._in_order(), 1):
             facts = self._measured_conjunct(part)
             share = 100 * facts["rows_out"] / facts["rows_in"] if facts["rows_in"] else 0.0

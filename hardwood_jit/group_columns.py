@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardwood_jit.errors import CorruptFileError, place
+from hardwood_jit.group_index import GroupIndexes
 from hardwood_jit.kernels import tables
 from hardwood_jit.memory import Arena, Scratch
-from hardwood_jit.metadata.page_index import OffsetIndex, parse_offset_index
+from hardwood_jit.metadata.page_index import OffsetIndex
 from hardwood_jit.options import OpenOptions
 from hardwood_jit.pages.page_reader import ChunkFacts, PagePlan, PageReader, Pieces
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
+from hardwood_jit.plan.stored_keys import hashes_of_test
 from hardwood_jit.source import merge_ranges
 
 if TYPE_CHECKING:
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
     from hardwood_jit.jit.value_test import PreparedTest
     from hardwood_jit.metadata.footer import FileMetadata
     from hardwood_jit.metadata.schema import Leaf
-    from hardwood_jit.plan.bound import BoundPredicate
+    from hardwood_jit.plan.bound import BoundPredicate, ValueTest
+    from hardwood_jit.plan.prune import Prover
     from hardwood_jit.source import Source
 
 Bytes = NDArray[np.uint8]
 
 FETCH_BYTES = 32 << 20  # a row group's bytes up to this are read at once
 COLUMN_BYTES = 2 << 20  # of a larger one, columns up to this
-INDEX_GAP = 16 << 10  # offset indexes of one row group lie together: read what lies between them, too
 
 
 @dataclass
@@ -44,7 +46,9 @@ class ScanFile:
     metadata: FileMetadata
     leaves: tuple[Leaf, ...]  # the file's own leaves, in the order of the projection
     predicate: BoundPredicate | None = None
+    prover: Prover | None = None  # None: nothing is proved from metadata
     _tests: dict[int, PreparedTest] | None = None
+    _hashes: dict[int, NDArray[np.uint64] | None] = field(default_factory=dict)
 
     def tests(self) -> dict[int, PreparedTest]:
         """The tests of the predicate, ready for kernels, by their identity."""
@@ -54,6 +58,12 @@ class ScanFile:
             assert self.predicate is not None
             self._tests = prepare_tests(self.predicate.conjuncts)
         return self._tests
+
+    def bloom_hashes(self, test: ValueTest) -> NDArray[np.uint64] | None:
+        """What a bloom filter is asked about a test; None where it cannot be asked."""
+        if id(test) not in self._hashes:
+            self._hashes[id(test)] = hashes_of_test(test)
+        return self._hashes[id(test)]
 
 
 @dataclass(slots=True)
@@ -72,28 +82,39 @@ class GroupColumns:
 
     def __init__(self, file: ScanFile, plan: GroupPlan, options: OpenOptions, scratch: Scratch) -> None:
         self._file = file
-        self._plan = plan
-        self._options = options
+        self._number = plan.row_group
+        self._rows = plan.rows
+        self.options = options
         self._scratch = scratch
-        self._group = file.metadata.row_groups[plan.row_group]
-        self.row_count = self._group.num_rows
+        self.group = file.metadata.row_groups[plan.row_group]
+        self.row_count = self.group.num_rows
+        self.indexes = GroupIndexes(file.source, self.group)
 
     def open(self, leaves: Sequence[Leaf], wanted: Sequence[Wanted], buffer: str) -> list[ColumnDecoder]:
         """Decoders of these leaves; their bytes go to the thread's buffer of that name."""
         fetched = self.fetch(leaves, buffer)
         return [self.decoder(column, form) for column, form in zip(fetched, wanted, strict=True)]
 
-    def fetch(self, leaves: Sequence[Leaf], buffer: str) -> list[FetchedColumn]:
-        """The bytes of these leaves, as far as they are read at once, into the thread's buffer of that name."""
-        facts = [self._facts(leaf) for leaf in leaves]
-        plans = self._page_plans(leaves)
+    def fetch(
+        self, leaves: Sequence[Leaf], buffer: str, rows: Sequence[RowRanges] | None = None, *, in_steps: bool = False
+    ) -> list[FetchedColumn]:
+        """The bytes of these leaves, as far as they are read at once, into the thread's buffer of that name.
+
+        `rows` are those that each leaf needs, by default the plan's. `in_steps` reads nothing ahead of its use.
+        """
+        wanted = [self._rows] * len(leaves) if rows is None else rows
+        facts = [self.facts(leaf) for leaf in leaves]
+        plans = self._page_plans(leaves, wanted)
         ranges = [
             plan.runs() if plan else [(fact.start, fact.stop)] if fact.stop > fact.start else []
             for fact, plan in zip(facts, plans, strict=True)
         ]
         sizes = [sum(stop - start for start, stop in runs) for runs in ranges]
         # Part of a row group without an index to say which pages: read as far as is needed, no further.
-        at_once = [self._plan.whole or plan is not None for plan in plans]
+        at_once = [
+            not in_steps and (plan is not None or part.covers(self.row_count))
+            for plan, part in zip(plans, wanted, strict=True)
+        ]
         if sum(sizes) > FETCH_BYTES:
             at_once = [whole and size <= COLUMN_BYTES for whole, size in zip(at_once, sizes, strict=True)]
         if all(at_once):
@@ -115,17 +136,18 @@ class GroupColumns:
             # Views point into the pages: their arena is not used again.
             Arena(lasting=True) if form.form == "views" else self._scratch.arena(("pages", leaf.index)),
             max_repetition_level=leaf.max_repetition_level,
-            checksums=self._options.checksums,
-            max_page_bytes=self._options.max_page_bytes,
+            checksums=self.options.checksums,
+            max_page_bytes=self.options.max_page_bytes,
             plan=column.plan,
         )
         return ColumnDecoder(leaf, reader, self._scratch, form)
 
-    def _facts(self, leaf: Leaf) -> ChunkFacts:
-        metadata, number = self._file.metadata, self._plan.row_group
+    def facts(self, leaf: Leaf) -> ChunkFacts:
+        """What the footer says of a column, checked as far as reading its pages needs it."""
+        metadata, number = self._file.metadata, self._number
         row = metadata.chunk_table[number, leaf.index].tolist()
         if row[tables.CHUNK_ENCRYPTED] > 0 or row[tables.CHUNK_HAS_FILE_PATH] > 0 or row[tables.CHUNK_META_START] < 0:
-            self._group.columns[leaf.index].check_readable()
+            self.group.columns[leaf.index].check_readable()
         if row[tables.CHUNK_TYPE] != leaf.physical_type:
             raise CorruptFileError(
                 f"{self._where(leaf)}: the column chunk has type number {row[tables.CHUNK_TYPE]}, "
@@ -148,12 +170,12 @@ class GroupColumns:
             stop,
             metadata.footer_start,
             row[tables.CHUNK_VALUES],
-            self._group.num_rows,
+            self.group.num_rows,
             row[tables.CHUNK_CODEC],
         )
 
     def _where(self, leaf: Leaf) -> str:
-        return place(self._file.source.name, self._plan.row_group, leaf.dotted)
+        return place(self._file.source.name, self._number, leaf.dotted)
 
     def _fetch(self, ranges: Sequence[Sequence[tuple[int, int]]], name: str) -> list[list[Bytes] | None]:
         """All ranges of all columns into one reused buffer, ranges that touch as one request."""
@@ -180,35 +202,17 @@ class GroupColumns:
 
     # The pages that a part of a row group needs
 
-    def _page_plans(self, leaves: Sequence[Leaf]) -> list[PagePlan | None]:
-        if self._plan.whole:
+    def _page_plans(self, leaves: Sequence[Leaf], rows: Sequence[RowRanges]) -> list[PagePlan | None]:
+        partly = [leaf for leaf, part in zip(leaves, rows, strict=True) if not part.covers(self.row_count)]
+        if not partly:
             return [None] * len(leaves)
-        chunks = [self._group.columns[leaf.index] for leaf in leaves]
-        indexes = self._read_offset_indexes(leaves, [chunk.offset_index_range for chunk in chunks])
-        return [
-            None if index is None else _plan_pages(index, chunk.byte_range, self._plan.rows, self._group.num_rows)
-            for index, chunk in zip(indexes, chunks, strict=True)
-        ]
-
-    def _read_offset_indexes(
-        self, leaves: Sequence[Leaf], places: Sequence[tuple[int, int] | None]
-    ) -> list[OffsetIndex | None]:
-        source = self._file.source
-        known = [place for place in places if place is not None and place[0] + place[1] <= source.size]
-        if not known:
-            return [None] * len(places)
-        held = [(offset, source.read(offset, length)) for offset, length in merge_ranges(known, INDEX_GAP)]
-        found: list[OffsetIndex | None] = []
-        for leaf, place_ in zip(leaves, places, strict=True):
-            index = None
-            for offset, raw in held:
-                if place_ is not None and offset <= place_[0] and place_[0] + place_[1] <= offset + raw.size:
-                    piece = raw[place_[0] - offset : place_[0] - offset + place_[1]].tobytes()
-                    chunk = self._group.columns[leaf.index]
-                    index = parse_offset_index(piece, self._group.num_rows, chunk.byte_range)
-                    break
-            found.append(index)
-        return found
+        self.indexes.load((), partly)
+        plans: list[PagePlan | None] = []
+        for leaf, part in zip(leaves, rows, strict=True):
+            index = None if part.covers(self.row_count) else self.indexes.offset_index(leaf)
+            byte_range = self.group.columns[leaf.index].byte_range
+            plans.append(None if index is None else _plan_pages(index, byte_range, part, self.row_count))
+        return plans
 
 
 def _plan_pages(
@@ -218,9 +222,7 @@ def _plan_pages(
     stops = [*firsts[1:], row_count]
     starts = index.offsets.tolist()
     ends = (index.offsets + index.sizes).tolist()
-    chosen = [
-        page for page in range(len(firsts)) if any(a < stops[page] and firsts[page] < b for a, b in rows)
-    ]
+    chosen = pages_of_rows(firsts, row_count, rows)
     chunk_start = byte_range[0]
     if not firsts or starts[0] < chunk_start:
         return None
@@ -232,3 +234,16 @@ def _plan_pages(
         [stops[page] for page in chosen],
         chosen,
     )
+
+
+def pages_of_rows(firsts: Sequence[int], row_count: int, rows: RowRanges) -> list[int]:
+    """The pages, given by their first rows, that hold one of the rows; pages without rows are never chosen."""
+    chosen: list[int] = []
+    for start, stop in rows:
+        low = max(bisect_right(firsts, start) - 1, chosen[-1] + 1 if chosen else 0)
+        high = bisect_left(firsts, stop)
+        for page in range(low, high):
+            end = firsts[page + 1] if page + 1 < len(firsts) else row_count
+            if end > max(firsts[page], start):
+                chosen.append(page)
+    return chosen

@@ -43,7 +43,6 @@ class ScanJob:
     measured: list[float] = field(default_factory=list)
     noted: int = 0
     # With a filter:
-    group_limit: int | None = None  # no row group needs to deliver more rows than this
     metrics: Metrics = field(default_factory=Metrics)
 
     @property
@@ -63,6 +62,13 @@ def _column_bytes(column: Column) -> int:
         if array is not None:
             total += array.nbytes
     return total + sum(layer.offsets.nbytes for layer in column.layers if layer.offsets is not None)
+
+
+def bare_batches(job: ScanJob, file: str, row_group: int, row_count: int) -> Iterator[Batch]:
+    """Rows of which no column is wanted."""
+    step = job.batch_rows or max(row_count, 1)
+    for start in range(0, row_count, step):
+        yield Batch(job.schema, (), min(step, row_count - start), file, row_group)
 
 
 class GroupScan:
@@ -90,6 +96,11 @@ class GroupScan:
         if self._plan.whole:
             for decoder in self._decoders:
                 decoder.reader.check_complete()
+        if self._file.predicate is not None:  # which all these rows pass
+            measured = job.metrics.group()
+            for decoder in self._decoders:
+                measured.close_column(decoder, is_filter=False, is_output=True)
+            job.metrics.add(measured)
 
     # Windows
 

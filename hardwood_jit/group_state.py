@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hardwood_jit.group_columns import FetchedColumn, GroupColumns, ScanFile
 from hardwood_jit.memory import Scratch
 from hardwood_jit.metrics import ColumnMetrics, GroupMetrics
-from hardwood_jit.options import OpenOptions
-from hardwood_jit.plan.scan_plan import GroupPlan
+from hardwood_jit.plan.row_ranges import RowRanges
 
 if TYPE_CHECKING:
     from hardwood_jit.jit.chunk import Chunk
@@ -34,30 +33,28 @@ class GroupState:
     """One row group: which columns are there, and how far each is opened."""
 
     def __init__(
-        self,
-        file: ScanFile,
-        plan: GroupPlan,
-        options: OpenOptions,
-        wanted: Sequence[Wanted],
-        scratch: Scratch,
-        window_rows: int,
+        self, file: ScanFile, columns: GroupColumns, wanted: Sequence[Wanted], scratch: Scratch, *, is_single: bool
     ) -> None:
-        self._columns = GroupColumns(file, plan, options, scratch)
-        self._options = options
+        self._columns = columns
+        self._options = columns.options
         self._scratch = scratch
         self._forms = {leaf.index: form for leaf, form in zip(file.leaves, wanted, strict=True)}
         self.row_count = self._columns.row_count
         # One window holds all rows: then whole chunks may be filtered and gathered by one call each.
-        self.is_single = plan.whole and self.row_count <= window_rows
+        self.is_single = is_single
         self.is_filtering = True  # False while survivors are gathered, which may be done in several steps
         self._fetched: dict[int, FetchedColumn] = {}
         self._chunks: dict[int, Chunk | None] = {}
         self.decoders = Decoders(self)
 
-    def fetch(self, leaves: Sequence[Leaf], buffer: str) -> None:
-        """Read the bytes of those leaves that are not there yet."""
+    def fetch(
+        self, leaves: Sequence[Leaf], buffer: str, rows: Callable[[Leaf], RowRanges], *, in_steps: bool = False
+    ) -> None:
+        """Read the bytes of those leaves that are not there yet, as far as their rows need it."""
         missing = [leaf for leaf in leaves if leaf.index not in self._fetched]
-        for column in self._columns.fetch(missing, buffer):
+        if not missing:
+            return
+        for column in self._columns.fetch(missing, buffer, [rows(leaf) for leaf in missing], in_steps=in_steps):
             self._fetched[column.leaf.index] = column
 
     def chunk(self, leaf: Leaf) -> Chunk | None:
@@ -73,7 +70,9 @@ class GroupState:
 
         column = self._fetched[leaf.index]
         form = self._forms.get(leaf.index)
-        if column.pieces is None or len(column.pieces) != 1 or (form is not None and form.form == "views"):
+        if column.plan is not None or column.pieces is None or len(column.pieces) != 1:
+            return None
+        if form is not None and form.form == "views":
             return None
         return open_chunk(leaf, column.facts, column.pieces[0], self._scratch, self._options.max_page_bytes)
 

@@ -11,8 +11,12 @@ from hardwood_jit.physical import PhysicalType
 from hardwood_jit.plan.bound import AllOf, AnyOf, Fixed, GroupTest, Node, PairTest, ValueTest
 
 if TYPE_CHECKING:
+    from hardwood_jit.group_columns import ScanFile
     from hardwood_jit.jit.column_decoder import ColumnDecoder
+    from hardwood_jit.plan.prune import GroupProof
+    from hardwood_jit.plan.scan_plan import GroupPlan
 
+MOST_REASONS = 1000  # different ones that are kept
 
 @dataclass
 class ConjunctMetrics:
@@ -48,7 +52,6 @@ class GroupMetrics:
     """One row group, or the sum of many."""
 
     row_groups: int = 0
-    pruned_groups: int = 0  # that statistics proved empty
     groups_with_rows: int = 0  # from which a row came out
     rows_in: int = 0
     rows_out: int = 0
@@ -98,6 +101,18 @@ class GroupMetrics:
             self.column(path, column)
 
 
+@dataclass
+class StageMetrics:
+    """What one stage of pruning has proved."""
+
+    row_groups: int = 0  # without a match
+    rows: int = 0  # without a match, those of dropped row groups included
+    nanoseconds: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)  # why row groups were dropped -> how many
+    # Which row groups, so that `explain` can sum up their bytes: nobody else pays for that.
+    dropped: list[tuple[ScanFile, int]] = field(default_factory=list)
+
+
 class ConjunctOrder:
     """The cheapest rejection first: by what was measured so far, else by a guess from types and operators."""
 
@@ -144,6 +159,10 @@ class Metrics:
         self.total = GroupMetrics()
         self.order = ConjunctOrder(self.total)
         self._lock = threading.Lock()
+        self.stages: dict[str, StageMetrics] = {}
+        self.proof_ns = 0
+        self.certain_groups = 0
+        self.certain_rows = 0
 
     @property
     def outputs_are_likely(self) -> bool:
@@ -154,9 +173,29 @@ class Metrics:
         """A fresh one, for the thread that reads the next row group."""
         return GroupMetrics()
 
-    def pruned(self) -> None:
-        """One row group more that statistics have proved empty."""
-        self.total.pruned_groups += 1
+    def drop(self, stage: str, file: ScanFile, plan: GroupPlan, reason: str) -> None:
+        """One row group more in which a stage has found that no row passes."""
+        with self._lock:
+            found = self.stages.setdefault(stage, StageMetrics())
+            found.row_groups += 1
+            found.rows += plan.rows.row_count
+            found.dropped.append((file, plan.row_group))
+            if reason in found.reasons or len(found.reasons) < MOST_REASONS:
+                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+
+    def proved(self, proof: GroupProof, nanoseconds: int) -> None:
+        """What the stages after the footer have said of a row group."""
+        with self._lock:
+            self.proof_ns += nanoseconds
+            if proof.rows:
+                for stage, rows in proof.dropped.items():
+                    self.stages.setdefault(stage, StageMetrics()).rows += rows
+
+    def certain(self, rows: int) -> None:
+        """A row group whose wanted rows all pass, without a look at them."""
+        with self._lock:
+            self.certain_groups += 1
+            self.certain_rows += rows
 
     def add(self, measured: GroupMetrics) -> None:
         with self._lock:

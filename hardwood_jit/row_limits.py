@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -20,13 +20,19 @@ def slice_batch(batch: Batch, start: int, stop: int) -> Batch:
     return Batch(batch.schema, columns, stop - start, batch.file, batch.row_group)
 
 
-def skip_and_head(batches: Iterator[Batch], skip: int, head: int | None) -> Iterator[Batch]:
-    """Without the first `skip` rows, at most `head` of the others; nothing is asked for after the last one."""
+def skip_and_head(batches: Iterator[Batch], skip_of: Callable[[], int], head: int | None) -> Iterator[Batch]:
+    """Without the first rows, at most `head` of the others; nothing is asked for after the last one.
+
+    How many to skip is asked for at the first batch: planning may have passed over some of them.
+    """
     left = head
+    skip: int | None = None
     while left != 0:
         batch = next(batches, None)
         if batch is None:
             return
+        if skip is None:
+            skip = skip_of()
         first = min(skip, batch.num_rows)
         skip -= first
         stop = batch.num_rows if left is None else min(batch.num_rows, first + left)

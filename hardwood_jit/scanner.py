@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from hardwood_jit.batch import Batch
 from hardwood_jit.cascade import FilteredGroup
-from hardwood_jit.group_columns import ScanFile
-from hardwood_jit.group_scan import GroupScan, ScanJob
+from hardwood_jit.group_columns import GroupColumns
+from hardwood_jit.group_scan import GroupScan, ScanJob, bare_batches
 from hardwood_jit.memory import Scratch
+from hardwood_jit.plan.prune import GroupProof
+from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
+from hardwood_jit.probe import GroupProbe
+from hardwood_jit.scan_tasks import GroupTask
 
 T = TypeVar("T")
 
@@ -24,15 +30,45 @@ def build_wanted_kernels() -> None:
     FUSED.build_wanted()
 
 
-def group_batches(job: ScanJob, file: ScanFile, plan: GroupPlan, scratch: Scratch) -> Iterator[Batch]:
-    """The batches of one row group, filtered where the file's part of the job has a predicate."""
+def group_batches(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterator[Batch]:
+    """The batches of one row group: what metadata does not prove is tested, where the job has a predicate."""
+    file, plan = task.file, task.plan
     if file.predicate is None or not file.predicate.conjuncts:
-        return GroupScan(job, file, plan, scratch).batches()
-    return FilteredGroup(job, file, plan, scratch).batches()
+        return _unfiltered(job, task, plan, scratch)
+    columns = GroupColumns(file, plan, job.options, scratch)
+    measured = job.metrics.group()
+    proof = prove_group(job, task, columns, scratch)
+    if not proof.rows:
+        job.metrics.drop(proof.stage, file, plan, proof.reason)
+        return iter(())
+    if proof.active(proof.rows):
+        return FilteredGroup(job, file, plan, proof, columns, scratch, measured, task.limit).batches()
+    rows = proof.rows if task.limit is None else proof.rows.head(task.limit)
+    job.metrics.certain(rows.row_count)
+    return _unfiltered(job, task, replace(plan, rows=rows, whole=rows.covers(columns.row_count)), scratch)
+
+
+def _unfiltered(job: ScanJob, task: GroupTask, plan: GroupPlan, scratch: Scratch) -> Iterator[Batch]:
+    if not task.file.leaves:
+        return bare_batches(job, task.file.source.name, plan.row_group, plan.rows.row_count)
+    return GroupScan(job, task.file, plan, scratch).batches()
+
+
+def prove_group(job: ScanJob, task: GroupTask, columns: GroupColumns, scratch: Scratch) -> GroupProof:
+    """Which rows of a row group are left to be tested, and with what."""
+    file, rows = task.file, task.plan.rows
+    assert file.predicate is not None
+    if file.prover is None or task.verdicts is None:
+        return GroupProof(rows, (RowRanges(()),) * len(file.predicate.conjuncts))
+    probe = GroupProbe(file, columns, columns.indexes, scratch)
+    started = time.perf_counter_ns()
+    proof = file.prover.prove(task.verdicts, rows, columns.row_count, probe)
+    job.metrics.proved(proof, time.perf_counter_ns() - started)
+    return proof
 
 
 def run_groups(
-    tasks: Iterator[tuple[ScanFile, GroupPlan]],
+    tasks: Iterator[GroupTask],
     job: ScanJob,
     threads: int,
     finish: Callable[[Batch], T],
@@ -47,13 +83,11 @@ def run_groups(
     return _Workers(tasks, job, threads, finish, ahead).results()
 
 
-def _run_here(
-    tasks: Iterator[tuple[ScanFile, GroupPlan]], job: ScanJob, finish: Callable[[Batch], T]
-) -> Generator[T, None, None]:
+def _run_here(tasks: Iterator[GroupTask], job: ScanJob, finish: Callable[[Batch], T]) -> Generator[T, None, None]:
     scratch = Scratch()
-    for file, plan in tasks:
-        with file.source.open():
-            for batch in group_batches(job, file, plan, scratch):
+    for task in tasks:
+        with task.file.source.open():
+            for batch in group_batches(job, task, scratch):
                 yield finish(batch)
 
 
@@ -62,7 +96,7 @@ class _Workers(Generic[T]):
 
     def __init__(
         self,
-        tasks: Iterator[tuple[ScanFile, GroupPlan]],
+        tasks: Iterator[GroupTask],
         job: ScanJob,
         threads: int,
         finish: Callable[[Batch], T],
@@ -144,10 +178,9 @@ class _Workers(Generic[T]):
                     self._exhausted = True  # nothing after an error is ever seen
                 self._changed.notify_all()
 
-    def _run(self, task: tuple[ScanFile, GroupPlan], queue: _Queue[T], scratch: Scratch) -> None:
-        file, plan = task
-        with file.source.open():
-            for batch in group_batches(self._job, file, plan, scratch):
+    def _run(self, task: GroupTask, queue: _Queue[T], scratch: Scratch) -> None:
+        with task.file.source.open():
+            for batch in group_batches(self._job, task, scratch):
                 item = self._finish(batch)
                 with self._changed:
                     while not self._cancelled and self._is_full(queue):

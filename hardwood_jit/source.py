@@ -113,6 +113,12 @@ class Source:
             for (offset, length), out in zip(ranges, outs, strict=True):
                 self.read_into(offset, out[:length])
 
+    def read_all(self, ranges: Sequence[tuple[int, int]]) -> list[Bytes]:
+        """The bytes of several (offset, length), asked for together."""
+        outs = [np.empty(length, np.uint8) for _, length in ranges]
+        self.read_ranges(ranges, outs)
+        return outs
+
     def _fill(self, offset: int, out: Bytes) -> None:
         raise NotImplementedError
 

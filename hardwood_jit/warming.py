@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hardwood_jit.dataset import Scan
+    from hardwood_jit.lazy_scan import Scan
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,10 @@ FILE = 5
 GROUP = 6
 CHUNK = 7
 META = 8
+STATISTICS = 9
+OFFSET_INDEX = 10
+LOCATION = 11
+LAST_STRUCT = 11
 
 # (struct, field id) -> (action, type, column, struct inside); parquet.thrift in a table.
 _KNOWN = {
@@ -114,10 +118,23 @@ _KNOWN = {
     (META, 13): (EXTENT, LIST, t.CHUNK_ENCODING_STATS_START, 0),
     (META, 14): (NUMBER, I64, t.CHUNK_BLOOM, 0),
     (META, 15): (NUMBER, I32, t.CHUNK_BLOOM_BYTES, 0),
+    (STATISTICS, 1): (EXTENT, BINARY, t.STATS_OLD_MAX_START, 0),
+    (STATISTICS, 2): (EXTENT, BINARY, t.STATS_OLD_MIN_START, 0),
+    (STATISTICS, 3): (NUMBER, I64, t.STATS_NULLS, 0),
+    (STATISTICS, 4): (NUMBER, I64, t.STATS_DISTINCT, 0),
+    (STATISTICS, 5): (EXTENT, BINARY, t.STATS_MAX_START, 0),
+    (STATISTICS, 6): (EXTENT, BINARY, t.STATS_MIN_START, 0),
+    (STATISTICS, 7): (TRUTH, TRUE, t.STATS_MAX_EXACT, 0),
+    (STATISTICS, 8): (TRUTH, TRUE, t.STATS_MIN_EXACT, 0),
+    (STATISTICS, 9): (NUMBER, I64, t.STATS_NANS, 0),
+    (OFFSET_INDEX, 1): (ROWS, LIST, t.INDEX_PAGES, LOCATION),
+    (LOCATION, 1): (COUNT, I64, t.LOCATION_OFFSET, 0),
+    (LOCATION, 2): (COUNT, I32, t.LOCATION_BYTES, 0),
+    (LOCATION, 3): (COUNT, I64, t.LOCATION_FIRST_ROW, 0),
 }
 PLAN_FIELDS = 16
 # One number per field: action | type << 4 | column << 8 | struct inside << 16; 0 for a field that is skipped.
-FIELD_PLAN = np.zeros((META + 1, PLAN_FIELDS), np.int64)
+FIELD_PLAN = np.zeros((LAST_STRUCT + 1, PLAN_FIELDS), np.int64)
 for (_struct, _field), (_action, _type, _column, _inside) in _KNOWN.items():
     FIELD_PLAN[_struct, _field] = _action | _type << 4 | _column << 8 | _inside << 16
 
@@ -129,14 +146,15 @@ PAGE_INSIDE = np.array([DATA_HEADER, NOTHING, DICTIONARY_HEADER, DATA_HEADER_V2]
 NO_CRC = 1 << 40  # outside what a checksum can be
 
 # What a known struct must have, and what its row says of fields that it does not have; -1 in both means nothing.
-NEEDED = np.full((META + 1, 6), -1, np.int64)
+NEEDED = np.full((LAST_STRUCT + 1, 6), -1, np.int64)
 NEEDED[PAGE, :3] = t.PAGE_KIND, t.PAGE_COMPRESSED, t.PAGE_UNCOMPRESSED
 NEEDED[DATA_HEADER, :4] = t.PAGE_VALUES, t.PAGE_ENCODING, t.PAGE_DEF_ENCODING, t.PAGE_REP_ENCODING
 NEEDED[DICTIONARY_HEADER, :2] = t.PAGE_VALUES, t.PAGE_ENCODING
 NEEDED[DATA_HEADER_V2, :4] = t.PAGE_VALUES, t.PAGE_ENCODING, t.PAGE_NULLS, t.PAGE_ROWS
 NEEDED[DATA_HEADER_V2, 4:] = t.PAGE_DEF_BYTES, t.PAGE_REP_BYTES
+NEEDED[LOCATION, :3] = t.LOCATION_OFFSET, t.LOCATION_BYTES, t.LOCATION_FIRST_ROW
 NEEDED[GROUP, :2] = t.GROUP_ROWS, t.GROUP_CHUNKS
-DEFAULTS = np.full((META + 1, t.FOOTER_FIELDS), -1, np.int64)
+DEFAULTS = np.full((LAST_STRUCT + 1, t.FOOTER_FIELDS), -1, np.int64)
 DEFAULTS[PAGE, t.PAGE_CRC] = NO_CRC
 DEFAULTS[PAGE, t.PAGE_IS_COMPRESSED] = 1
 DEFAULTS[PAGE, t.PAGE_STATS_START] = 0
@@ -450,4 +468,19 @@ def skim_footer(src: NDArray[np.uint8], pos: int, end: int, table: NDArray[np.in
     Gives the number of rows or a negative status; TABLE_FULL when there are too few.
     """
     rows, _, status = skim(src, pos, end, FILE, 0, table, 0, np.empty(STACK_FIELDS, np.int64))
+    return status if status < 0 else rows
+
+
+def skim_statistics(src: NDArray[np.uint8], pos: int, end: int, table: NDArray[np.int64]) -> int:
+    """A Statistics struct at `pos` -> row 0 of `table` (int64[:, STATS_FIELDS]); 0 or a negative status."""
+    _, _, status = skim(src, pos, end, STATISTICS, 0, table, 0, np.empty(STACK_FIELDS, np.int64))
+    return status
+
+
+def skim_offset_index(src: NDArray[np.uint8], pos: int, end: int, table: NDArray[np.int64]) -> int:
+    """An OffsetIndex at `pos` -> rows of `table` (int64[:, LOCATION_FIELDS]): its head, then its pages.
+
+    Gives the number of rows or a negative status; TABLE_FULL when there are too few.
+    """
+    rows, _, status = skim(src, pos, end, OFFSET_INDEX, 0, table, 0, np.empty(STACK_FIELDS, np.int64))
     return status if status < 0 else rows

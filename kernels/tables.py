@@ -89,3 +89,22 @@ CHUNK_HAS_FILE_PATH = 26  # 1 or ABSENT
 CHUNK_ENCRYPTED = 27  # 1 or ABSENT
 CHUNK_FIELDS = 28
 FOOTER_FIELDS = 28
+
+# One row per Statistics struct. Bounds are extents with the length in front.
+STATS_OLD_MAX_START = 0
+STATS_OLD_MIN_START = 2
+STATS_NULLS = 4
+STATS_DISTINCT = 5
+STATS_MAX_START = 6
+STATS_MIN_START = 8
+STATS_MAX_EXACT = 10  # 1 or 0
+STATS_MIN_EXACT = 11
+STATS_NANS = 12
+STATS_FIELDS = 13
+
+# An offset index: row 0 says how many pages there are, then one row per page.
+INDEX_PAGES = 2
+LOCATION_OFFSET = 2
+LOCATION_BYTES = 3
+LOCATION_FIRST_ROW = 4
+LOCATION_FIELDS = 5

@@ -73,20 +73,25 @@ class ColumnDecoder:
         reader.load(range(page, last))
         return stop
 
-    def reach(self, start: int, stop: int) -> int:
-        """As `cover` for a flat column, but only headers are read: `load_rows` decompresses what is needed."""
+    def reach(self, start: int, stop: int, *, gaps: bool = False) -> int:
+        """As `cover` for a flat column, but only headers are read: `load_rows` decompresses what is needed.
+
+        With `gaps` rows of pages that were not chosen may be missing.
+        """
         page = self._find_page(start)
         self._drop_before(page, Arena(lasting=True) if self._values.arena_in_use else None)
         self._values.arena_in_use = False
-        return self._reach(page, start, stop)[0]
+        return self._reach(page, start, stop, gaps)[0]
 
-    def _reach(self, page: int, start: int, stop: int) -> tuple[int, int]:
+    def _reach(self, page: int, start: int, stop: int, gaps: bool = False) -> tuple[int, int]:
         """Learn of the pages from `page` on that rows up to `stop` need: the new stop, and the page after the last."""
         reader = self.reader
         held = 0
         last = page
         while True:
             if last == len(reader.headers) and not reader.discover():
+                if gaps and last > page:
+                    break
                 raise self._short(stop)
             held += reader.page_bytes(last)
             if held > HELD_BYTES and last > page and reader.first_rows[last] > start:
@@ -95,7 +100,7 @@ class ColumnDecoder:
             last += 1
             if reader.stop_rows[last - 1] >= stop:
                 break
-        if reader.plan is not None:
+        if reader.plan is not None and not gaps:
             self._check_gaps(page, last)
         return stop, last
 

@@ -194,7 +194,8 @@ class Narrower:
         if flat is not None and not (flat.needs_decoding and flat.is_live_throughout(mask, candidates)):
             page_test = self._tests.get(id(test))
             if page_test is None:
-                page_test = self._tests[id(test)] = PageTest(prepared, self._decoders[test.leaf.index], self._scratch)
+                reader = self._decoders[test.leaf.index].reader
+                page_test = self._tests[id(test)] = PageTest(prepared, test.leaf, reader, self._scratch)
             return page_test.narrow(flat, mask, candidates)
         low, _, column = window.decode(test.leaf, self._physical(test.leaf))
         hits = prepared.hits_of_column(column)

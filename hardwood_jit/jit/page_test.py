@@ -26,6 +26,8 @@ from hardwood_jit.physical import INT96_BYTES, Encoding, PhysicalType
 if TYPE_CHECKING:
     from hardwood_jit.jit.column_decoder import ColumnDecoder
     from hardwood_jit.memory import Scratch
+    from hardwood_jit.metadata.schema import Leaf
+    from hardwood_jit.pages.page_reader import PageReader
 
 
 PLAIN = int(Encoding.PLAIN)
@@ -173,11 +175,11 @@ class FlatWindow:
 class PageTest:
     """One test of one flat column in one row group."""
 
-    def __init__(self, prepared: PreparedTest, decoder: ColumnDecoder, scratch: Scratch) -> None:
+    def __init__(self, prepared: PreparedTest, leaf: Leaf, reader: PageReader, scratch: Scratch) -> None:
         self.prepared = prepared
-        self.leaf = decoder.leaf
+        self.leaf = leaf
         self._scratch = scratch
-        self._values = ValueDecoder(decoder.leaf, decoder.reader, scratch, Wanted())
+        self._values = ValueDecoder(leaf, reader, scratch, Wanted())
         self._hit: Bytes | None = None
         self._padded_hit: Bytes = np.full(1, 2, np.uint8)  # to a power of two: no index of that many bits is outside
         self._hit_count = 0

@@ -126,6 +126,25 @@ class Intervals:
         number = bisect_left(self.pairs, True, key=lambda pair: pair[0] is not None and pair[0] > key) - 1
         return number >= 0 and (self.pairs[number][1] is None or key < self.pairs[number][1])
 
+    def meets(self, low: Key, high: Key) -> bool:
+        """Whether some key of low .. high, both included, is inside; None is no bound on that side."""
+        if high is None:
+            number = len(self.pairs) - 1
+        else:
+            number = bisect_left(self.pairs, True, key=lambda pair: pair[0] is not None and pair[0] > high) - 1
+        return number >= 0 and (low is None or self.pairs[number][1] is None or low < self.pairs[number][1])
+
+    def covers(self, low: Key, high: Key) -> bool:
+        """Whether every key of low .. high, both included, is inside; None is no bound on that side."""
+        if low is None:
+            number = 0 if self.pairs and self.pairs[0][0] is None else -1
+        else:
+            number = bisect_left(self.pairs, True, key=lambda pair: pair[0] is not None and pair[0] > low) - 1
+        if number < 0:
+            return False
+        end = self.pairs[number][1]
+        return end is None or (high is not None and high < end)
+
     def complement(self) -> Intervals:
         out: list[tuple[Key, Key]] = []
         low: Key = None

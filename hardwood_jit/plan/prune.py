@@ -1,89 +1,493 @@
-"""Bound predicate + statistics of a row group's column chunks -> can no row pass?
+"""Bound predicate + bounds -> Verdict per row group, and Proof: which rows of a row group can pass, which surely do.
 
-Only what is quick and certain: bounds of signed integers (also dates, times, timestamps, decimals stored as such) and
-columns that are all null. May keep a row group without matches, never drops a match.
+Stages, cheapest bytes first: chunk statistics, page index, bloom filter, dictionary. Statistics come with the footer;
+the others are asked for through a `Probe`, and only where the stages before left a MAYBE. May keep rows without a
+match, never drops a match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import enum
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
-from hardwood_jit.metadata.footer import Statistics
-from hardwood_jit.physical import PhysicalType
-from hardwood_jit.plan.bound import AllOf, AnyOf, Fixed, Intervals, Node, ValueTest
+from hardwood_jit.plan.bound import (
+    AllOf,
+    AnyOf,
+    BoundPredicate,
+    Domain,
+    Fixed,
+    GroupTest,
+    Key,
+    Node,
+    PairTest,
+    ValueTest,
+    float_key,
+    successor,
+)
+from hardwood_jit.plan.key_text import float_of_key, key_text
+from hardwood_jit.plan.row_ranges import RowRanges
+from hardwood_jit.plan.statistics import BoundsReader, Facts, StoredStatistics
 
-WIDTHS = {PhysicalType.INT32: 4, PhysicalType.INT64: 8}
-FEW_GROUPS = 4  # a conjunct that has dropped none of so many row groups is not asked again: looking costs time, too
+if TYPE_CHECKING:
+    from hardwood_jit.metadata.page_index import ColumnIndex, OffsetIndex
+    from hardwood_jit.metadata.schema import Leaf
+
+STATISTICS, PAGE_INDEX, PAGE_HEADERS, BLOOM, DICTIONARY = STAGES = (
+    "statistics", "page index", "page headers", "bloom filter", "dictionary",
+)  # fmt: skip
+FEW_GROUPS = 4  # a stage that has proved nothing about a test in so many row groups is not asked again: asking costs
+
+
+class Verdict(enum.IntEnum):
+    """What is known of a test on some rows; AND is the least, OR the greatest."""
+
+    NEVER = 0
+    MAYBE = 1
+    ALWAYS = 2
+
+
+NEVER, MAYBE, ALWAYS = Verdict
+
+
+# One test on one set of values
+
+
+def value_verdict(test: ValueTest, facts: Facts) -> Verdict:
+    """A test of one column where its values are as `facts` say."""
+    if test.quantifier == "all":
+        return MAYBE  # an empty list passes, a null one does not, and facts of slots do not tell them apart
+    nulls_may_be = facts.null_count != 0
+    if facts.is_all_null:
+        found = ALWAYS if test.null_matches else NEVER
+    elif _meets(test, facts):
+        covered = _covers(test, facts) and (test.null_matches or not nulls_may_be)
+        found = ALWAYS if covered else MAYBE
+    else:
+        found = MAYBE if test.null_matches and nulls_may_be else NEVER
+    return MAYBE if found is ALWAYS and test.quantifier is not None else found
+
+
+def _region(facts: Facts) -> tuple[Key, Key]:
+    """low .. high. Bounds that were cut prove no equality: then "all are this value" becomes "this or the next"."""
+    if facts.low is not None and facts.low == facts.high and not facts.is_exact:
+        return facts.low, successor(facts.high)
+    return facts.low, facts.high
+
+
+def _meets(test: ValueTest, facts: Facts) -> bool:
+    """Whether some value can pass."""
+    if facts.nan_key is not None and test.intervals.contains(facts.nan_key):
+        return True
+    return not facts.is_all_nan and test.intervals.meets(*_region(facts))
+
+
+def _covers(test: ValueTest, facts: Facts) -> bool:
+    """Whether every value passes."""
+    if facts.nan_key is not None and not test.intervals.contains(facts.nan_key):
+        return False
+    return facts.is_all_nan or test.intervals.covers(*_region(facts))
+
+
+def pair_verdict(test: PairTest, left: Facts, right: Facts) -> Verdict:
+    """A comparison of two columns where their values are as `left` and `right` say."""
+    if left.is_all_null or right.is_all_null:
+        return NEVER
+    if left.nan_key is not None or right.nan_key is not None:
+        return MAYBE
+    low, high = _scaled(left, test.left_domain, test.left_factor)
+    other_low, other_high = _scaled(right, test.right_domain, test.right_factor)
+    below = high is not None and other_low is not None and high < other_low
+    above = low is not None and other_high is not None and low > other_high
+    not_above = high is not None and other_low is not None and high <= other_low
+    not_below = low is not None and other_high is not None and low >= other_high
+    never, always = {
+        "lt": (not_below, below),
+        "le": (above, not_above),
+        "gt": (not_above, above),
+        "ge": (below, not_below),
+        "eq": (below or above, False),
+        "ne": (False, below or above),
+    }[test.op]
+    if never:
+        return NEVER
+    return ALWAYS if always and left.null_count == 0 and right.null_count == 0 else MAYBE
+
+
+def _scaled(facts: Facts, domain: Domain, factor: int) -> tuple[Key, Key]:
+    """The bounds as keys that compare with those of the other column."""
+    bounds = (facts.low, facts.high)
+    if domain.kind == "float":  # the two may differ in width
+        low, high = (None if key is None else float_key(float_of_key(key, domain.bits), 64) for key in bounds)
+        return low, high
+    low, high = (key if key is None or factor == 1 else key * factor for key in bounds)
+    return low, high
+
+
+def why_never(test: ValueTest, facts: Facts) -> str:
+    """Why no value passes, in a few words."""
+    if facts.is_all_null:
+        return f"all {facts.slots:,} values are null" if facts.slots else "no values"
+    if not test.intervals:
+        return "no nulls"
+    first, last = test.intervals.pairs[0][0], test.intervals.pairs[-1][1]
+
+    def shown(key: Key) -> str:
+        return key_text(key, test.leaf, test.domain)
+
+    if facts.high is not None and first is not None and facts.high < first:
+        return f"max {shown(facts.high)} < {shown(first)}"
+    if facts.low is not None and last is not None and facts.low >= last:
+        points = test.intervals.single_keys()
+        if points is not None:
+            return f"min {shown(facts.low)} > {shown(points[-1])}"
+        return f"min {shown(facts.low)} >= {shown(last)}"
+    if facts.low is not None and facts.high is not None:
+        return f"nothing asked for between min {shown(facts.low)} and max {shown(facts.high)}"
+    return "bounds"
+
+
+# Rows of a row group
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Rows of a row group that may pass a test, and those of them that surely do."""
+
+    maybe: RowRanges
+    certain: RowRanges
+
+    @classmethod
+    def of(cls, verdict: Verdict, rows: RowRanges) -> Proof:
+        nothing = RowRanges(())
+        return cls(nothing if verdict is NEVER else rows, rows if verdict is ALWAYS else nothing)
+
+    def intersect(self, other: Proof) -> Proof:
+        return Proof(self.maybe.intersect(other.maybe), self.certain.intersect(other.certain))
+
+    def sharpened_by(self, other: Proof) -> Proof:
+        """Both are about the same test: what one of them proves is proved."""
+        maybe = self.maybe.intersect(other.maybe)
+        return Proof(maybe, self.certain.union(other.certain).intersect(maybe))
+
+    def union(self, other: Proof) -> Proof:
+        return Proof(self.maybe.union(other.maybe), self.certain.union(other.certain))
 
 
 class ChunkFacts(Protocol):
     """What pruning needs of a column chunk."""
 
     @property
-    def statistics(self) -> Statistics | None: ...
+    def statistics(self) -> StoredStatistics | None: ...
 
     @property
     def num_values(self) -> int: ...
 
 
-class GroupPruner:
-    """The conjuncts of a predicate on one file's row groups, in turn."""
+PageFacts = list[tuple[int, int, Facts]]  # first row, row after the last, what is known of the values; rows rise
 
-    def __init__(self, conjuncts: tuple[Node, ...], known_orders: tuple[str | None, ...]) -> None:
-        self._orders = known_orders
-        self._useless = dict.fromkeys(range(len(conjuncts)), 0)  # row groups that a conjunct did not drop
-        self._dropped: set[int] = set()
-        self._conjuncts = conjuncts
 
-    def drops(self, chunks: Sequence[ChunkFacts]) -> bool:
-        """Whether no row of the row group with these column chunks can pass."""
-        for number, conjunct in enumerate(self._conjuncts):
-            if number not in self._dropped and self._useless[number] >= FEW_GROUPS:
-                continue
-            if self._is_never(conjunct, chunks):
-                self._dropped.add(number)
-                return True
-            self._useless[number] += 1
-        return False
+class Probe(Protocol):
+    """Looks into one row group of a file on behalf of the planner."""
 
-    def _is_never(self, node: Node, chunks: Sequence[ChunkFacts]) -> bool:
+    def page_facts(self, leaf: Leaf, reader: BoundsReader) -> PageFacts | None:
+        """What the page index says of each page of a column; None without one that fits."""
+        ...
+
+    def bloom_excludes(self, test: ValueTest) -> bool:
+        """Whether the column's bloom filter says that none of the test's values is there."""
+        ...
+
+    def dictionary_verdict(self, test: ValueTest) -> Verdict:
+        """What the column's dictionary says; MAYBE unless every data page uses it."""
+        ...
+
+
+@dataclass
+class GroupVerdicts:
+    """What the footer alone says of a row group: of each conjunct, and of each test below."""
+
+    conjuncts: tuple[Verdict, ...]
+    tests: dict[int, Verdict]  # by identity
+    reason: str = ""  # why no row passes
+
+    @property
+    def verdict(self) -> Verdict:
+        return min(self.conjuncts, default=ALWAYS)
+
+
+@dataclass
+class GroupProof:
+    """Which rows of a row group are left, and what is still to be tested there."""
+
+    rows: RowRanges  # that may pass
+    certain: tuple[RowRanges, ...]  # per conjunct: rows that surely pass it
+    stage: str = ""  # the one that left no row
+    reason: str = ""
+    dropped: dict[str, int] = field(default_factory=dict)  # stage -> rows that it has proved away
+
+    def active(self, rows: RowRanges) -> tuple[int, ...]:
+        """The conjuncts that some of these rows must still be tested with."""
+        return tuple(number for number, sure in enumerate(self.certain) if not sure.contains(rows))
+
+
+class Prover:
+    """The proofs of one bound predicate on the row groups of one file."""
+
+    def __init__(
+        self, predicate: BoundPredicate, orders: Sequence[str | None], created_by: str | None = None
+    ) -> None:
+        self.conjuncts = predicate.conjuncts
+        self._orders = orders
+        self._created_by = created_by
+        self._readers: dict[tuple[int, Domain], BoundsReader] = {}
+        self._useless: dict[tuple[str, int], int] = {}  # stage and test -> row groups in a row without an effect
+
+    def reader(self, leaf: Leaf, domain: Domain) -> BoundsReader:
+        """Reads the bounds of a leaf for tests in that domain."""
+        found = self._readers.get((leaf.index, domain))
+        if found is None:
+            found = BoundsReader(leaf, domain, self._orders[leaf.index], self._created_by)
+            self._readers[leaf.index, domain] = found
+        return found
+
+    # The footer
+
+    def verdicts(self, chunks: Sequence[ChunkFacts]) -> GroupVerdicts:
+        """What statistics say of the row group with these column chunks."""
+        tests: dict[int, Verdict] = {}
+        conjuncts: list[Verdict] = []
+        for conjunct in self.conjuncts:
+            verdict = self._statistics_verdict(conjunct, chunks, tests)
+            conjuncts.append(verdict)
+            if verdict is NEVER:
+                missing = (NEVER,) * (len(self.conjuncts) - len(conjuncts))
+                return GroupVerdicts((*conjuncts, *missing), tests, self._why(conjunct, chunks))
+        return GroupVerdicts(tuple(conjuncts), tests)
+
+    def _statistics_verdict(self, node: Node, chunks: Sequence[ChunkFacts], tests: dict[int, Verdict]) -> Verdict:
         match node:
             case ValueTest():
-                return self._value_is_never(node, chunks[node.leaf.index])
+                found = value_verdict(node, self._chunk_facts(node.leaf, node.domain, chunks))
+            case PairTest():
+                left = self._chunk_facts(node.left, node.left_domain, chunks)
+                right = self._chunk_facts(node.right, node.right_domain, chunks)
+                found = pair_verdict(node, left, right)
             case AllOf():
-                return any(self._is_never(arg, chunks) for arg in node.args)
+                return min(self._statistics_verdict(arg, chunks, tests) for arg in node.args)
             case AnyOf():
-                return all(self._is_never(arg, chunks) for arg in node.args)
+                return max(self._statistics_verdict(arg, chunks, tests) for arg in node.args)
             case Fixed():
-                return not node.value
-        return False
+                found = ALWAYS if node.value else NEVER
+            case GroupTest():
+                found = MAYBE
+        tests[id(node)] = found
+        return found
 
-    def _value_is_never(self, test: ValueTest, chunk: ChunkFacts) -> bool:
-        if test.null_matches or test.quantifier == "all":
-            return False
-        statistics = chunk.statistics
-        if statistics is None:
-            return False
-        if statistics.null_count is not None and statistics.null_count == chunk.num_values:
-            return True
-        width = WIDTHS.get(test.leaf.physical_type)
-        if test.domain.kind != "signed" or width is None or test.leaf.unknown_logical_type:
-            return False
-        if self._orders[test.leaf.index] != "TYPE_ORDER":  # absent, or one that we do not know
-            return False
-        bounds = _signed_bounds(statistics, width)
-        if bounds is None:
-            return False
-        return not test.intervals.intersect(Intervals.between(bounds[0], bounds[1] + 1)).pairs
+    def _chunk_facts(self, leaf: Leaf, domain: Domain, chunks: Sequence[ChunkFacts]) -> Facts:
+        chunk = chunks[leaf.index]
+        return self.reader(leaf, domain).of_statistics(chunk.statistics, chunk.num_values)
+
+    def _why(self, node: Node, chunks: Sequence[ChunkFacts]) -> str:
+        match node:
+            case ValueTest():
+                facts = self._chunk_facts(node.leaf, node.domain, chunks)
+                return f"{node.leaf.dotted}: {why_never(node, facts)}"
+            case AllOf():
+                guilty = next(arg for arg in node.args if self._statistics_verdict(arg, chunks, {}) is NEVER)
+                return self._why(guilty, chunks)
+            case AnyOf():
+                return "; ".join(self._why(arg, chunks) for arg in node.args)
+            case PairTest():
+                return f"{node.text}: the ranges of the two columns exclude it"
+        return node.text
+
+    # Pages, bloom filters, dictionaries
+
+    def prove(self, found: GroupVerdicts, rows: RowRanges, row_count: int, probe: Probe) -> GroupProof:
+        """All stages after the footer, on those `rows` of a row group that are asked for."""
+        everything = RowRanges.all(row_count)
+        proofs = {key: Proof.of(verdict, everything) for key, verdict in found.tests.items()}
+        proof = self._combined(rows, proofs)
+        stages: list[tuple[str, Callable[[Node, Proof], tuple[Proof, str]]]] = [
+            (PAGE_INDEX, lambda test, known: self._page_proof(test, known, probe)),
+            (BLOOM, lambda test, known: self._bloom_proof(test, known, probe)),
+            (DICTIONARY, lambda test, known: self._dictionary_proof(test, known, probe, everything)),
+        ]
+        for stage, ask in stages:
+            for test in tests_of(self.conjuncts):
+                known = proofs[id(test)]
+                if not self._is_open(test, known, proof) or self._is_useless(stage, test):
+                    continue
+                proofs[id(test)], reason = ask(test, known)
+                self._note(stage, test, proofs[id(test)] != known)
+                if proofs[id(test)] == known:
+                    continue
+                narrowed = self._combined(rows, proofs)
+                narrowed.dropped = dict(proof.dropped)
+                gone = proof.rows.row_count - narrowed.rows.row_count
+                if gone:
+                    narrowed.dropped[stage] = narrowed.dropped.get(stage, 0) + gone
+                proof = narrowed
+                if not proof.rows:
+                    proof.stage, proof.reason = stage, reason
+                    return proof
+        return proof
+
+    def _combined(self, rows: RowRanges, proofs: dict[int, Proof]) -> GroupProof:
+        parts = [_combine(conjunct, proofs) for conjunct in self.conjuncts]
+        for part in parts:
+            rows = rows.intersect(part.maybe)
+        return GroupProof(rows, tuple(part.certain for part in parts))
+
+    def _is_open(self, test: Node, known: Proof, proof: GroupProof) -> bool:
+        """Whether there is something left to prove about a test on the rows that are left."""
+        open_rows = known.maybe.minus(known.certain)
+        return bool(open_rows) and bool(open_rows.intersect(proof.rows))
+
+    def _is_useless(self, stage: str, test: Node) -> bool:
+        return self._useless.get((stage, id(test)), 0) >= FEW_GROUPS
+
+    def _note(self, stage: str, test: Node, had_effect: bool) -> None:
+        key = stage, id(test)
+        self._useless[key] = 0 if had_effect else self._useless.get(key, 0) + 1
+
+    def _page_proof(self, test: Node, known: Proof, probe: Probe) -> tuple[Proof, str]:
+        match test:
+            case ValueTest():
+                reader = self.reader(test.leaf, test.domain)
+                pages = probe.page_facts(test.leaf, reader)
+                if pages is None:
+                    return known, ""
+                return known.sharpened_by(page_proof(test, pages)), f"{test.text}: no page can hold a match"
+            case PairTest():
+                left = probe.page_facts(test.left, self.reader(test.left, test.left_domain))
+                right = probe.page_facts(test.right, self.reader(test.right, test.right_domain))
+                if left is None or right is None:
+                    return known, ""
+                return known.sharpened_by(pair_page_proof(test, left, right)), f"{test.text}: on no page"
+        return known, ""
+
+    def _bloom_proof(self, test: Node, known: Proof, probe: Probe) -> tuple[Proof, str]:
+        if isinstance(test, ValueTest) and not test.null_matches and test.quantifier != "all":
+            keys = test.intervals.single_keys()
+            if keys and probe.bloom_excludes(test):
+                what = "the value" if len(keys) == 1 else f"any of {len(keys):,} values"
+                return Proof(RowRanges(()), RowRanges(())), f"{test.leaf.dotted}: does not hold {what}"
+        return known, ""
+
+    def _dictionary_proof(self, test: Node, known: Proof, probe: Probe, everything: RowRanges) -> tuple[Proof, str]:
+        if isinstance(test, ValueTest) and test.quantifier != "all":
+            verdict = probe.dictionary_verdict(test)
+            if verdict is not MAYBE:
+                return Proof.of(verdict, everything), f"{test.leaf.dotted}: no entry passes"
+        return known, ""
 
 
-def _signed_bounds(statistics: Statistics, width: int) -> tuple[int, int] | None:
-    """Smallest and largest value; the deprecated fields are right for signed integers, too."""
-    low, high = statistics.min_value, statistics.max_value
-    if low is None or high is None:
-        low, high = statistics.deprecated_min, statistics.deprecated_max
-    if low is None or high is None or len(low) != width or len(high) != width:
-        return None
-    first, last = int.from_bytes(low, "little", signed=True), int.from_bytes(high, "little", signed=True)
-    return (first, last) if first <= last else None
+def tests_of(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The tests below some nodes, in reading order."""
+    for node in nodes:
+        if isinstance(node, AllOf | AnyOf):
+            yield from tests_of(node.args)
+        else:
+            yield node
+
+
+def _combine(node: Node, proofs: dict[int, Proof]) -> Proof:
+    if not isinstance(node, AllOf | AnyOf):
+        return proofs[id(node)]
+    parts = [_combine(arg, proofs) for arg in node.args]
+    found = parts[0]
+    for part in parts[1:]:
+        found = found.intersect(part) if isinstance(node, AllOf) else found.union(part)
+    return found
+
+
+# Pages
+
+
+def facts_of_index(columns: ColumnIndex, offsets: OffsetIndex, reader: BoundsReader) -> PageFacts:
+    """A column's page index as facts of row ranges. A page's line that contradicts itself says nothing."""
+    firsts = [*offsets.first_rows.tolist(), offsets.row_count]
+    nulls = [None] * columns.page_count if columns.null_counts is None else columns.null_counts.tolist()
+    nans = [None] * columns.page_count if columns.nan_counts is None else columns.nan_counts.tolist()
+    is_flat = reader.leaf.max_repetition_level == 0
+    found: PageFacts = []
+    for page, is_null in enumerate(columns.null_pages.tolist()):
+        first, stop = firsts[page], firsts[page + 1]
+        slots = stop - first if is_flat else None
+        if not is_null:
+            low, high = columns.min_values[page], columns.max_values[page]
+            facts = reader.of_page(low, high, slots, nulls[page], nans[page])
+        elif reader.leaf.max_definition_level and (not is_flat or nulls[page] in (None, slots)):
+            facts = Facts(slots or 1, slots or 1)
+        else:
+            facts = Facts(slots, nan_key=reader.of_page(None, None, None, None, None).nan_key)
+        if stop > first:
+            found.append((first, stop, facts))
+    return found
+
+
+def page_proof(test: ValueTest, pages: PageFacts) -> Proof:
+    """Rows that may and that surely pass, page by page."""
+    span = _pages_in_order(test, pages)
+    maybe: list[tuple[int, int]] = []
+    certain: list[tuple[int, int]] = []
+    for first, stop, facts in pages[span]:
+        verdict = value_verdict(test, facts)
+        if verdict is not NEVER:
+            maybe.append((first, stop))
+        if verdict is ALWAYS:
+            certain.append((first, stop))
+    return Proof(RowRanges.of(maybe), RowRanges.of(certain))
+
+
+def _pages_in_order(test: ValueTest, pages: PageFacts) -> slice:
+    """The pages that a test must look at: a part of them where bounds are seen to rise or fall from page to page.
+
+    What the index claims about its order does not matter: the bounds themselves say it.
+    """
+    everything = slice(0, len(pages))
+    if len(test.intervals.pairs) != 1 or test.null_matches or len(pages) < 16:
+        return everything
+    low, high = test.intervals.pairs[0]
+    lows = [facts.low for _, _, facts in pages]
+    highs = [facts.high for _, _, facts in pages]
+    if None in lows or None in highs or any(facts.nan_key is not None for _, _, facts in pages):
+        return everything
+    falls = lows[0] > lows[-1]
+    if falls:
+        lows.reverse()
+        highs.reverse()
+    if any(a > b for a, b in itertools.pairwise(lows)) or any(
+        a > b for a, b in itertools.pairwise(highs)
+    ):
+        return everything
+    first = 0 if low is None else bisect_left(highs, low)
+    # A bound that was cut may stand for the value after it: one page more never hurts.
+    stop = len(pages) if high is None else bisect_right(lows, high)
+    first = max(first - 1, 0)
+    return slice(len(pages) - stop, len(pages) - first) if falls else slice(first, stop)
+
+
+def pair_page_proof(test: PairTest, left: PageFacts, right: PageFacts) -> Proof:
+    """As page_proof for two columns, whose pages need not start on the same rows."""
+    maybe: list[tuple[int, int]] = []
+    certain: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        first, stop = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if first < stop:
+            verdict = pair_verdict(test, left[i][2], right[j][2])
+            if verdict is not NEVER:
+                maybe.append((first, stop))
+            if verdict is ALWAYS:
+                certain.append((first, stop))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return Proof(RowRanges.of(maybe), RowRanges.of(certain))

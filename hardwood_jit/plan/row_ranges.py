@@ -73,6 +73,32 @@ class RowRanges:
                 j += 1
         return RowRanges(tuple(out))
 
+    def union(self, other: RowRanges) -> RowRanges:
+        return RowRanges.of((*self.pairs, *other.pairs)) if self.pairs and other.pairs else self if self else other
+
+    def minus(self, other: RowRanges) -> RowRanges:
+        """Without the rows of `other`."""
+        if not other.pairs or not self.pairs:
+            return self
+        out: list[tuple[int, int]] = []
+        number = 0
+        for start, stop in self.pairs:
+            while number < len(other.pairs) and other.pairs[number][1] <= start:
+                number += 1
+            following = number
+            while following < len(other.pairs) and other.pairs[following][0] < stop:
+                if other.pairs[following][0] > start:
+                    out.append((start, other.pairs[following][0]))
+                start = max(start, other.pairs[following][1])
+                following += 1
+            if start < stop:
+                out.append((start, stop))
+        return RowRanges(tuple(out))
+
+    def contains(self, other: RowRanges) -> bool:
+        """Whether every row of `other` is here, too."""
+        return not other.minus(self)
+
     def skip(self, row_count: int) -> RowRanges:
         """Without the first `row_count` rows."""
         out: list[tuple[int, int]] = []

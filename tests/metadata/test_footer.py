@@ -257,7 +257,7 @@ def test_cold_structs_are_decoded_on_demand() -> None:
     )
     found = metadata_of(raw)
     assert found.key_value_metadata == {"a": "1", "b": None}
-    assert found.column_orders == ("IEEE754_TOTAL_ORDER", None)
+    assert found.column_orders == ("IEEE754_TOTAL_ORDER", "UNKNOWN")
     row_group = found.row_groups[0]
     assert row_group.ordinal == 6 and row_group.sorting_columns[0].descending
     one = row_group.columns["a"]
@@ -281,8 +281,9 @@ def test_cold_structs_are_decoded_on_demand() -> None:
 
 
 def test_files_without_column_orders_have_none() -> None:
+    assert metadata_of(build_file(ROOT, [], footer={7: None})).column_orders == (None, None)
     raw = build_file(ROOT, [], footer={7: list_of([record({1: record({})})])})  # one order for two columns
-    assert metadata_of(raw).column_orders == (None, None)
+    assert metadata_of(raw).column_orders == ("UNKNOWN", "UNKNOWN")
 
 
 def test_an_unknown_codec_is_refused_when_asked_for() -> None:

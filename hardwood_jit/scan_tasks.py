@@ -1,0 +1,160 @@
+"""Selection + footers -> tasks: the row groups to read in turn, and what statistics say of the predicate in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hardwood_jit.errors import SchemaMismatchError
+from hardwood_jit.group_columns import ScanFile
+from hardwood_jit.metadata.schema import Leaf, Schema
+from hardwood_jit.plan.bind import bind
+from hardwood_jit.plan.predicate import columns_of
+from hardwood_jit.plan.prune import ALWAYS, NEVER, STATISTICS, GroupVerdicts, Prover
+from hardwood_jit.plan.row_ranges import RowRanges
+from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
+
+if TYPE_CHECKING:
+    from hardwood_jit.dataset import Dataset
+    from hardwood_jit.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTask:
+    """One row group to read."""
+
+    file: ScanFile
+    plan: GroupPlan
+    verdicts: GroupVerdicts | None = None  # None: no predicate, or nothing is proved from metadata
+    limit: int | None = None  # no more rows than this are wanted of the row group
+
+
+class TaskPlanner:
+    """The tasks of one run of a scan, made as far as somebody asks for the next."""
+
+    def __init__(self, dataset: Dataset, selection: Selection, schema: Schema, metrics: Metrics) -> None:
+        self._dataset = dataset
+        self._selection = selection
+        self._schema = schema
+        self._metrics = metrics
+        # Of skip(): what is left after row groups that pass as a whole, at the start, were passed over. It stays as it
+        # is from the first task on.
+        self.skip_left = selection.skip or 0
+
+    def plans(self) -> Iterator[GroupPlan]:
+        """The row groups by position alone, whatever the predicate."""
+        files = self._dataset.files
+        return plan_scan(self._selection, len(files), lambda number: files[number].metadata.row_groups)
+
+    def tasks(self) -> Iterator[GroupTask]:
+        """In file order; from the end with tail() and a predicate."""
+        if self._selection.predicate is None:
+            for file, plan in self._opened():
+                yield GroupTask(file, plan)
+        elif self._selection.tail is not None:
+            yield from self._from_the_end(self._selection.tail)
+        else:
+            yield from self._forward()
+
+    def _opened(self) -> Iterator[tuple[ScanFile, GroupPlan]]:
+        number, file = -1, None
+        for plan in self.plans():
+            if plan.file != number or file is None:
+                number, file = plan.file, self._open_file(plan.file)
+            yield file, plan
+
+    def _judged(self) -> Iterator[GroupTask]:
+        """Row groups that statistics do not prove empty."""
+        for file, plan in self._opened():
+            if file.prover is None:
+                yield GroupTask(file, plan)
+                continue
+            verdicts = file.prover.verdicts(file.metadata.row_groups[plan.row_group].columns)
+            if verdicts.verdict is NEVER:
+                self._metrics.drop(STATISTICS, file, plan, verdicts.reason)
+            else:
+                yield GroupTask(file, plan, verdicts)
+
+    def _forward(self) -> Iterator[GroupTask]:
+        """head() and skip() count matches. Where statistics say that all rows match, they are counted here."""
+        head = self._selection.head
+        certain = 0  # rows that surely pass, after those to be skipped
+        only_certain = True  # every task so far
+        for task in self._judged():
+            rows = task.plan.rows
+            if task.verdicts is not None and task.verdicts.verdict is ALWAYS:
+                if only_certain and self.skip_left:
+                    passed = min(self.skip_left, rows.row_count)
+                    self.skip_left -= passed
+                    rows = rows.skip(passed)
+                    if not rows:
+                        continue
+                if head is not None:
+                    rows = rows.head(self.skip_left + head - certain)
+                certain += rows.row_count
+                task = replace(task, plan=_narrowed(task.plan, rows))
+            else:
+                only_certain = False
+            if head is None:
+                yield task
+                continue
+            yield replace(task, limit=self.skip_left + head)
+            if certain >= self.skip_left + head:
+                return
+
+    def _from_the_end(self, tail: int) -> Iterator[GroupTask]:
+        certain = 0
+        for task in self._judged():
+            if certain >= tail:
+                return
+            if task.verdicts is not None and task.verdicts.verdict is ALWAYS:
+                rows = task.plan.rows
+                wanted = rows.skip(max(rows.row_count - (tail - certain), 0))
+                certain += wanted.row_count
+                task = replace(task, plan=_narrowed(task.plan, wanted))
+            yield task
+
+    def _open_file(self, number: int) -> ScanFile:
+        file = self._dataset.files[number]
+        metadata = file.metadata
+        leaves = self._schema.leaves
+        predicate = self._selection.predicate
+        if number:
+            leaves = _matching_leaves(leaves, metadata.schema, file.name)
+            if predicate is not None:
+                first = self._dataset.schema
+                touched = [leaf for column in columns_of(predicate) for leaf in first.resolve(column.path).leaves]
+                _matching_leaves(touched, metadata.schema, file.name)
+        if predicate is None:
+            return ScanFile(file.source, metadata, leaves)
+        bound = bind(predicate, metadata.schema)
+        prover = None
+        if self._selection.use_metadata:
+            prover = Prover(bound, metadata.column_orders, metadata.created_by)
+        return ScanFile(file.source, metadata, leaves, bound, prover)
+
+
+def _narrowed(plan: GroupPlan, rows: RowRanges) -> GroupPlan:
+    return replace(plan, rows=rows, whole=plan.whole and rows == plan.rows)
+
+
+def _matching_leaves(wanted: Sequence[Leaf], schema: Schema, file: str) -> tuple[Leaf, ...]:
+    """The leaves of another file that stand for the projection's; required, optional and the order may differ."""
+    by_path = {leaf.path: leaf for leaf in schema.leaves}
+    found = []
+    for leaf in wanted:
+        other = by_path.get(leaf.path)
+        if other is None:
+            raise SchemaMismatchError(f"{file}: has no column '{leaf.dotted}', which the first file has")
+        for what, one, two in (
+            ("physical type", leaf.physical_type, other.physical_type),
+            ("width", leaf.type_length, other.type_length),
+            ("logical type", leaf.logical_type, other.logical_type),
+            ("nesting", [layer.kind for layer in leaf.layers], [layer.kind for layer in other.layers]),
+            ("repetition level", leaf.max_repetition_level, other.max_repetition_level),
+        ):
+            if one != two:
+                raise SchemaMismatchError(f"{file}: column '{leaf.dotted}' has {what} {two}, the first file has {one}")
+        found.append(other)
+    return tuple(found)
