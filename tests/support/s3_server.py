@@ -37,7 +37,8 @@ class S3Server:
     @property
     def options(self) -> dict[str, Any]:
         """`storage_options` for this server."""
-        return {"key": "test", "secret": "test", "endpoint_url": self.url, "client_kwargs": {"region_name": "eu-west-1"}}
+        client = {"region_name": "eu-west-1"}
+        return {"key": "test", "secret": "test", "endpoint_url": self.url, "client_kwargs": client}
 
     def reads(self) -> list[Request]:
         """GETs of objects: not look-ups (HEAD), not listings."""
