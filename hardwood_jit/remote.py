@@ -315,11 +315,14 @@ def _s3_reader(fs: Any) -> VersionReader | None:
 
     async def fetch_all(fs: Any, path: str, facts: Facts, spans: Sequence[Span]) -> list[Any]:
         conditions = dict(fs.req_kw)
-        # Some servers that speak S3 do not know If-Match; s3fs has an option for these.
-        if facts.etag and not getattr(fs, "local_expiry_check", False):
+        options: dict[str, Any] = {"req_kw": conditions}
+        if facts.etag and getattr(fs, "local_expiry_check", False):
+            # Some servers that speak S3 do not know If-Match: then s3fs compares the etags of its replies.
+            options["details"] = {"name": path, "ETag": facts.etag}
+        elif facts.etag:
             conditions["IfMatch"] = facts.etag
-        bucket, key, version = fs.split_path(path)
-        calls = (fetch(fs, bucket, key, version, offset, offset + length, conditions) for offset, length in spans)
+        where = fs.split_path(path)
+        calls = (fetch(fs, *where, offset, offset + length, **options) for offset, length in spans)
         return list(await asyncio.gather(*calls, return_exceptions=True))
 
     def read(fs: Any, path: str, facts: Facts, spans: Sequence[Span]) -> list[Any]:
@@ -332,17 +335,18 @@ def _s3_reader(fs: Any) -> VersionReader | None:
 # Expanding URLs
 
 
-def _without_password(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", url)
+def _without_secrets(url: str) -> str:
+    """The URL as it may be shown: without a password, and without what signs it."""
+    return re.sub(r"(?i)((?:signature|sig|token|credential)=)[^&]*", r"\1...", re.sub(r"//[^/@]*@", "//", url))
 
 
 def _namer(url: str, fs: Any) -> Callable[[str], str]:
     """How files of this file system are called: as URLs, in the chain that the caller gave."""
-    links = _without_password(url).split("::")
+    links = _without_secrets(url).split("::")
     place = next((number for number, link in enumerate(links) if "://" in link), 0)
     before = "".join(f"{link}::" for link in links[:place])
     after = "".join(f"::{link}" for link in links[place + 1 :])
-    return lambda path: f"{before}{_without_password(str(fs.unstrip_protocol(path)))}{after}"
+    return lambda path: f"{before}{_without_secrets(str(fs.unstrip_protocol(path)))}{after}"
 
 
 def _files_in(found: Mapping[str, Mapping[str, Any]], folder: str) -> dict[str, Mapping[str, Any]]:
@@ -358,7 +362,7 @@ def _files_in(found: Mapping[str, Mapping[str, Any]], folder: str) -> dict[str, 
 
 def open_url(url: str, storage_options: Mapping[str, Any] | None) -> list[Source]:
     """The files of a URL: one file, all below a folder, or those that match a pattern; as for local paths."""
-    shown = _without_password(url)
+    shown = _without_secrets(url)
     try:
         from fsspec.core import url_to_fs
     except ImportError as error:
@@ -385,18 +389,17 @@ def _asking_system(call: Callable[[], T], name: str) -> T:
 
 def _list_files(fs: Any, path: str, shown: str, *, is_folder: bool) -> dict[str, Mapping[str, Any]]:
     """Path -> what is known of the file; a file that exists wins over a folder or pattern of the same text."""
-    kind = "directory"
+    kind = "pattern" if glob.has_magic(path) else "directory"
     if not is_folder:
         try:
             info = fs.info(path)
             kind = info.get("type", "file")
-        except FileNotFoundError:
-            if not glob.has_magic(path):
-                raise FileNotFoundError(f"{shown}: no such file or directory") from None
-            kind = "pattern"
+        except FileNotFoundError as error:
+            if kind != "pattern":
+                raise FileNotFoundError(f"{shown}: no such file or directory") from error
         if kind not in ("directory", "pattern"):
             return {path: info}
-    if kind == "directory" and not glob.has_magic(path):
+    if kind == "directory":
         files = _files_in(fs.find(path, detail=True), path)
         if not files:
             raise FileNotFoundError(f"{shown}: no files in this directory")

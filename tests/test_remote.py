@@ -197,7 +197,12 @@ def test_a_scan_with_one_thread_fetches_ahead(
 
     used = []
     run = scanner.run_groups
-    monkeypatch.setattr(scanner, "run_groups", lambda *args: (used.append((args[2], args[4])), run(*args))[1])
+
+    def noted(tasks: Any, job: Any, threads: int, finish: Any, ahead: int | None) -> Any:
+        used.append((threads, ahead))
+        return run(tasks, job, threads, finish, ahead)
+
+    monkeypatch.setattr(scanner, "run_groups", noted)
     scan = hw.scan(big[0], storage_options=server.options).select("c3").threads(1).row_ranges([(0, 10)])
     assert sum(batch.num_rows for batch in scan.batches()) == 10
     assert used == [(2, 4)]  # a second worker, and a bound on what waits
@@ -360,6 +365,8 @@ def test_a_listing_is_never_an_old_one(server: S3Server) -> None:
     other = fsspec.filesystem("s3", skip_instance_cache=True, **server.options)  # as another process would
     other.pipe_file(f"{BUCKET}/growing/b.parquet", parquet(small(1000)))
     other.pipe_file(f"{BUCKET}/growing/a.parquet", parquet(small(5000, rows=2000)))
+    assert ids(f"{url}/a.parquet", server) == [5, 6]  # s3fs would know it from the first listing
+    assert ids(f"{url}/*", server) == [5, 6, 1]
     assert ids(url, server) == [5, 6, 1]
 
 
@@ -429,6 +436,20 @@ def test_members_of_an_archive(memory: Any) -> None:
     dataset = hw.open("zip://inner/*.parquet::memory://all.zip")
     assert [file.name for file in dataset.files] == [f"zip://inner/{name}.parquet::memory://all.zip" for name in "ab"]
     assert dataset.scan().to_arrow()["id"].to_pylist() == list(range(2000))
+
+
+def test_signed_http_urls_are_files_and_keep_their_signature_to_themselves(server: S3Server) -> None:
+    put(server, "small.parquet", parquet(small()))
+    url = file_system(server).sign(f"{BUCKET}/small.parquet")
+    assert url.startswith("http://")
+    assert "Signature=" in url  # and a question mark, which is no pattern
+    scan = hw.scan(url)
+    name = scan.dataset.files[0].name
+    assert name.startswith(f"{server.url}/{BUCKET}/small.parquet?")
+    assert url.split("Signature=")[1].split("&")[0] not in name
+    server.clear()
+    assert scan.to_arrow().equals(small())
+    assert scan.dataset.counts == seen(server) == ReadCounts(1, len(parquet(small())))
 
 
 # Options
@@ -545,13 +566,20 @@ def test_an_empty_reply_is_an_os_error(server: S3Server) -> None:
         file.read(0, 10)
 
 
+def test_what_may_not_be_read_is_a_permission_error(server: S3Server) -> None:
+    file = remote_file(server, put(server, "content", CONTENT))
+    text = b"<Error><Code>AccessDenied</Code><Message>not yours</Message></Error>"
+    with server.disturbed(lambda body: ("403 FORBIDDEN", text, len(text))), pytest.raises(PermissionError):
+        file.read(0, 10)
+
+
 def test_a_server_that_is_not_there_is_an_os_error() -> None:
     options = {"key": "a", "secret": "b", "endpoint_url": "http://127.0.0.1:9", "config_kwargs": NO_WAITING}
     with pytest.raises(OSError):
         hw.open("s3://bucket/x.parquet", storage_options=options)
 
 
-class Replies(fsspec.AbstractFileSystem):
+class Replies(fsspec.AbstractFileSystem):  # type: ignore[misc]
     """A file system that answers every range with what it was told to."""
 
     protocol = "replies"
@@ -601,10 +629,12 @@ def test_a_file_without_a_size_is_an_os_error() -> None:
 # Versions
 
 
-def test_a_file_replaced_after_its_footer_was_read_is_an_error(server: S3Server) -> None:
+@pytest.mark.parametrize("who_checks", ["server", "client"])  # some servers do not know If-Match
+def test_a_file_replaced_after_its_footer_was_read_is_an_error(server: S3Server, who_checks: str) -> None:
+    options = server.options | {"local_expiry_check": who_checks == "client"}
     table = small(rows=200_000)
     url = put(server, "changing.parquet", parquet(table, compression="none", use_dictionary=False))
-    dataset = hw.open(url, storage_options=server.options)
+    dataset = hw.open(url, storage_options=options)
     assert dataset.num_rows == 200_000
     # As long as before, and well-formed: only the etag tells.
     other = table.set_column(0, "id", pa.array(np.arange(200_000) + 1))
