@@ -70,6 +70,7 @@ class S3Server:
             if hasattr(found, "close"):
                 found.close()
             status, headers = started
+            headers = [pair for pair in headers if pair[0].lower() not in ("server", "date")]  # werkzeug adds its own
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             if self.disturb is not None and method == "GET" and path.count("/") > 1:
                 changed = self.disturb(body)
