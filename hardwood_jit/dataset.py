@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hardwood_jit.errors import UnsupportedError
 from hardwood_jit.lazy_scan import ColumnName, Scan
 from hardwood_jit.metadata.footer import FileMetadata, read_footer
 from hardwood_jit.metadata.schema import Schema
@@ -152,8 +151,9 @@ def open(  # the name that API.md gives it
     checksums: bool = True,
     max_page_bytes: int = MAX_PAGE_BYTES,
 ) -> Dataset:
-    """Open Parquet: a path, glob, directory, bytes, a seekable binary file, or a list of those as one relation.
+    """Open Parquet: a path, URL, glob, directory, bytes, a seekable binary file, or a list of those as one relation.
 
+    URLs are those of fsspec (`s3://bucket/folder`, `https://...`), and `storage_options` go to its file system.
     `mmap` maps local files instead of reading them; a file that somebody truncates meanwhile kills the process.
     `checksums=False` skips the CRC of pages that have one. A page that decompresses to more than `max_page_bytes` is
     refused.
@@ -164,12 +164,13 @@ def open(  # the name that API.md gives it
     >>> hw.open(trips.read_bytes()).num_rows
     6
     """
-    if storage_options is not None:
-        raise UnsupportedError("storage_options belong to remote files, which are not read yet")
     if max_page_bytes < 1:
         raise ValueError(f"max_page_bytes={max_page_bytes}: must be positive")
-    options = OpenOptions(mmap=mmap, checksums=checksums, max_page_bytes=max_page_bytes)
-    return Dataset(open_source(source, options), options)
+    options = OpenOptions(mmap, checksums, max_page_bytes, dict(storage_options) if storage_options else None)
+    sources = open_source(source, options)
+    if storage_options and not any(found.is_remote for found in sources):
+        raise ValueError(f"storage_options are for URLs such as s3://bucket/key, and {sources[0].name} is none")
+    return Dataset(sources, options)
 
 
 def scan(source: Any, **options: Any) -> Scan:

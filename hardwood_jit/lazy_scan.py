@@ -416,7 +416,11 @@ class Scan:
             found.close()
 
     def _thread_count(self) -> int:
-        return self._selection.threads or default_threads()
+        threads = self._selection.threads or default_threads()
+        if any(file.source.is_remote for file in self._dataset.files):
+            # While one waits for the bytes of the next row group, another decodes. The queue bounds what they hold.
+            threads = max(threads, 2)
+        return threads
 
     def _job(self, schema: Schema, wanted: Callable[[Leaf], Any], bounded: bool) -> ScanJob:
         from hardwood_jit.group_scan import ScanJob

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 MAX_PAGE_BYTES = 256 << 20
 BATCH_BYTES = 6 << 20
@@ -17,6 +19,8 @@ class OpenOptions:
     mmap: bool = False
     checksums: bool = True
     max_page_bytes: int = MAX_PAGE_BYTES
+    # For the file system of URLs. They may hold what has no hash, and secrets: neither compared nor shown.
+    storage_options: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 def cache_root() -> Path:

@@ -9,6 +9,7 @@ import glob
 import io
 import mmap
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,10 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardwood_jit.errors import CorruptFileError, UnsupportedError
+from hardwood_jit.errors import CorruptFileError
 from hardwood_jit.options import OpenOptions
 
 Bytes = NDArray[np.uint8]
+
+TAIL_BYTES = 64 << 10  # most footers are shorter
+
+# s3://bucket/key, simplecache::s3://bucket/key, zip://a.parquet::s3://bucket/key
+_URL = re.compile(r"[A-Za-z][\w+.-]*(::[A-Za-z][\w+.-]*)*://")
+_LOCAL_URL = re.compile(r"(file|local)://(?!.*::)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class Source:
     """Bytes of one file. Reads are safe from several threads."""
 
     picklable = False
+    is_remote = False  # whether reads wait for a network
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -77,6 +85,11 @@ class Source:
     @property
     def size(self) -> int:
         raise NotImplementedError
+
+    @property
+    def tail_bytes(self) -> int:
+        """How much to read first, at the end of the file, where the footer is."""
+        return TAIL_BYTES
 
     @property
     def counts(self) -> ReadCounts:
@@ -311,7 +324,7 @@ def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int,
 # Expanding what the caller named
 
 
-def _hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
     return name.startswith(("_", "."))
 
 
@@ -319,22 +332,20 @@ def _files_below(folder: Path) -> list[str]:
     """Regular files below a folder, sorted by path; names that start with _ or . are skipped at every level."""
     found: list[str] = []
     for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not _hidden(name))
-        found.extend(str(Path(parent) / name) for name in files if not _hidden(name))
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
+        found.extend(str(Path(parent) / name) for name in files if not is_hidden(name))
     return sorted(path for path in found if Path(path).is_file())
 
 
-def _hidden_match(match: str, pattern: str) -> bool:
+def is_hidden_match(match: str, pattern: str) -> bool:
     """Whether a glob's match goes through a name starting with _ or . that the pattern did not spell out."""
     spelled = Path(pattern).parts
     parts = Path(match).parts
-    return any(_hidden(part) and part not in ("..", ".") and part not in spelled for part in parts)
+    return any(is_hidden(part) and part not in ("..", ".") and part not in spelled for part in parts)
 
 
 def _expand(path: str) -> list[str]:
     """Files of a path, a directory or a glob. A file that exists wins over a pattern of the same text."""
-    if "://" in path:
-        raise UnsupportedError(f"{path}: files behind a URL are not read yet; open them and hand over the file object")
     place = Path(path)
     try:
         mode = place.stat().st_mode
@@ -350,7 +361,7 @@ def _expand(path: str) -> list[str]:
         return below
     found: list[str] = []
     for match in sorted(glob.glob(path, recursive=True)):  # noqa: PTH207  keeps the path as it was given
-        if _hidden_match(match, path):
+        if is_hidden_match(match, path):
             continue
         found.extend(_files_below(Path(match)) if Path(match).is_dir() else [match])
     found = sorted(set(found))
@@ -360,13 +371,20 @@ def _expand(path: str) -> list[str]:
 
 
 def open_source(source: Any, options: OpenOptions) -> list[Source]:
-    """The sources that `source` names: path, PathLike, glob, directory, bytes-like, file object, or a list of those."""
+    """The sources that `source` names: path, URL, glob, directory, bytes-like, file object, or a list of those."""
     if isinstance(source, Source):
         return [source]
     if isinstance(source, str | os.PathLike):
         text = os.fspath(source)
         if isinstance(text, bytes):
             text = os.fsdecode(text)
+        local = _LOCAL_URL.match(text)
+        if local:
+            text = text[local.end() :]
+        elif _URL.match(text):
+            from hardwood_jit.remote import open_url  # remote files are sources, too
+
+            return open_url(text, options.storage_options)
         make = MmapFile if options.mmap else LocalFile
         return [make(path) for path in _expand(text)]
     if isinstance(source, list | tuple):
@@ -380,6 +398,6 @@ def open_source(source: Any, options: OpenOptions) -> list[Source]:
     except TypeError:
         kind = type(source).__name__
         raise TypeError(
-            f"cannot open {kind}: give a path, directory, glob, bytes, a seekable binary file, or a list of those"
+            f"cannot open {kind}: give a path, URL, directory, glob, bytes, a seekable binary file, or a list of those"
         ) from None
     return [BytesSource(view)]

@@ -27,6 +27,7 @@ ORDER = [
     "options",
     "progress",
     "source",
+    "remote",
     "metadata",
     "plan",
     "memory",

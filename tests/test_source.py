@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hardwood_jit.errors import CorruptFileError, UnsupportedError
+from hardwood_jit.errors import CorruptFileError
 from hardwood_jit.options import OpenOptions
 from hardwood_jit.source import (
     BytesSource,
@@ -219,9 +219,18 @@ def test_lists_keep_their_order(path: Path) -> None:
         open_source([], PLAIN)
 
 
-def test_urls_are_refused_as_not_yet_supported() -> None:
-    with pytest.raises(UnsupportedError, match="s3://bucket/x"):
-        open_source("s3://bucket/x", PLAIN)
+def test_file_urls_are_local_files(path: Path) -> None:
+    (source,) = open_source(f"file://{path}", PLAIN)
+    assert isinstance(source, LocalFile)
+    assert source.path == str(path)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        open_source(f"file://{path}.missing", PLAIN)
+
+
+def test_a_path_with_colons_is_not_a_url(tmp_path: Path) -> None:
+    (tmp_path / "a::b").write_bytes(CONTENT)
+    (source,) = open_source(str(tmp_path / "a::b"), PLAIN)
+    assert isinstance(source, LocalFile)
 
 
 def test_other_objects_are_refused_with_what_would_fit() -> None:

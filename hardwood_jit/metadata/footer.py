@@ -22,11 +22,10 @@ from hardwood_jit.metadata.bloom import BloomFilterHeader, parse_bloom_header
 from hardwood_jit.metadata.page_index import ColumnIndex, OffsetIndex, parse_column_index, parse_offset_index
 from hardwood_jit.metadata.schema import Leaf, Schema, build_schema
 from hardwood_jit.physical import Codec, Encoding, PageKind, PhysicalType
-from hardwood_jit.source import Source
+from hardwood_jit.source import TAIL_BYTES, Source
 
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
-TAIL_BYTES = 64 << 10  # the first read; most footers are shorter
 SHORTEST_FILE = 12  # magic, footer length, magic
 BLOOM_HEADER_BYTES = 64
 
@@ -579,7 +578,7 @@ def _footer_bytes(source: Source) -> NDArray[np.uint8]:
     size = source.size
     if size < SHORTEST_FILE:
         raise CorruptFileError(f"{source.name}: {size} bytes are too few for a Parquet file, {SHORTEST_FILE} needed")
-    tail_bytes = min(size, TAIL_BYTES)
+    tail_bytes = min(size, source.tail_bytes)
     tail = source.read(size - tail_bytes, tail_bytes)
     magic = tail[-4:].tobytes()
     if magic == ENCRYPTED_MAGIC:
@@ -592,7 +591,9 @@ def _footer_bytes(source: Source) -> NDArray[np.uint8]:
         raise CorruptFileError(f"{source.name}: footer of {length} bytes in a file of {size}")
     missing = length + 8 - tail_bytes
     if missing <= 0:
-        return tail[tail_bytes - 8 - length : tail_bytes - 8]
+        footer = tail[tail_bytes - 8 - length : tail_bytes - 8]
+        # The footer outlives the read: it must not hold on to a tail of a remote file that is much longer.
+        return footer if tail_bytes <= TAIL_BYTES else footer.copy()
     footer = np.empty(length, np.uint8)
     footer[missing:] = tail[:-8]
     source.read_into(size - 8 - length, footer[:missing])
