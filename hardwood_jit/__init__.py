@@ -17,6 +17,7 @@ from hardwood_jit.errors import (
     UnsupportedError,
 )
 from hardwood_jit.lazy_scan import Scan
+from hardwood_jit.metadata.footer_cache import footer_cache
 from hardwood_jit.plan.predicate import Predicate, col
 from hardwood_jit.plan.predicate_text import parse
 from hardwood_jit.rows import Interval, Row
@@ -43,6 +44,7 @@ __all__ = [
     "UnsupportedError",
     "Validity",
     "col",
+    "footer_cache",
     "kernel_cache",
     "open",
     "parse",

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hardwood_jit.lazy_scan import ColumnName, Scan
-from hardwood_jit.metadata.footer import FileMetadata, read_footer
+from hardwood_jit.metadata.footer import FileMetadata
+from hardwood_jit.metadata.footer_cache import footer_cache
 from hardwood_jit.metadata.schema import Schema
 from hardwood_jit.options import MAX_PAGE_BYTES, OpenOptions
 from hardwood_jit.plan.scan_plan import Selection
@@ -50,7 +51,7 @@ class DatasetFile:
         """
         with self._lock:
             if self._metadata is None:
-                self._metadata = read_footer(self.source)
+                self._metadata = footer_cache.read(self.source)
             return self._metadata
 
     def __repr__(self) -> str:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hardwood_jit.batch import Batch
+from hardwood_jit.errors import CorruptFileError
+from hardwood_jit.metadata.footer_cache import footer_cache
 from hardwood_jit.metadata.schema import Leaf, Schema
 from hardwood_jit.options import BATCH_BYTES
 from hardwood_jit.plan.bind import bind
@@ -368,7 +370,12 @@ class Scan:
     def _results(
         self, wanted: Callable[[Leaf], Any], finish: Callable[[Batch], T], bounded: bool, progress: ProgressOption
     ) -> Iterator[T]:
-        yield from self._batches_of(self._job(self.schema, wanted, bounded), finish, bounded, progress)
+        try:
+            yield from self._batches_of(self._job(self.schema, wanted, bounded), finish, bounded, progress)
+        except CorruptFileError:
+            for file in self._dataset.files:
+                footer_cache.forget(file.source)
+            raise
 
     def _batches_of(
         self, job: ScanJob, finish: Callable[[Batch], T], bounded: bool, progress: ProgressOption

@@ -101,6 +101,11 @@ class Source:
         """What changes when the bytes change, so that a footer may be kept; None when nothing says so."""
         return None
 
+    @property
+    def changed_at(self) -> float | None:
+        """When the bytes changed last, in seconds since 1970, where `identity` relies on that."""
+        return None
+
     @contextmanager
     def open(self) -> Iterator[Source]:
         """Hold what reading needs (a descriptor, a map) until the block ends; blocks may nest and overlap."""
@@ -230,6 +235,10 @@ class LocalFile(Source):
     @property
     def identity(self) -> tuple[Any, ...] | None:
         return self._identity
+
+    @property
+    def changed_at(self) -> float | None:
+        return float(self._identity[3]) / 1e9
 
     @contextmanager
     def open(self) -> Iterator[Source]:

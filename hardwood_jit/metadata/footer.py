@@ -6,6 +6,7 @@ when somebody asks for them.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -459,6 +460,7 @@ class FileMetadata:
         self.source = source
         self._footer = footer
         self._head = table[0]
+        self._table_bytes = table.nbytes
         self.footer_bytes = int(footer.size)
         self.footer_start = source.size - 8 - self.footer_bytes
         self.version = int(self._head[t.HEAD_VERSION])
@@ -480,6 +482,19 @@ class FileMetadata:
         self.num_rows: int = sum(self.group_rows.tolist())
         if self.num_rows > np.iinfo(np.int64).max:
             raise CorruptFileError(f"{source.name}: the row groups have {self.num_rows} rows together")
+
+    def with_source(self, source: Source) -> FileMetadata:
+        """The same footer for another opening of the same file."""
+        if source is self.source:
+            return self
+        found = copy.copy(self)
+        found.source = source
+        return found
+
+    @property
+    def held_bytes(self) -> int:
+        """About what keeping this footer takes."""
+        return self.footer_bytes + int(self._table_bytes) + 500 * len(self.schema.leaves)
 
     def _check_chunks(self) -> None:
         """One chunk per leaf in every row group, and in each chunk all that is needed to read it."""
@@ -621,4 +636,5 @@ def read_footer(source: Source) -> FileMetadata:
         raise CorruptFileError(f"{source.name}: the footer cannot be read: {meaning}")
     if table[0, t.HEAD_GROUPS] < 0 or table[0, t.HEAD_SCHEMA_START] < 0:
         raise CorruptFileError(f"{source.name}: the footer has no schema or no list of row groups")
-    return FileMetadata(source, footer, table[:status])
+    # The guess of rows is generous; a footer that is kept should not hold on to what it does not use.
+    return FileMetadata(source, footer, table[:status].copy())
