@@ -136,6 +136,7 @@ class Dataset:
     def counts(self) -> ReadCounts:
         """Ranges and bytes read so far, footers included.
 
+        >>> hw.footer_cache.clear()
         >>> dataset = hw.open(trips)
         >>> before = dataset.counts
         >>> dataset.num_rows, (dataset.counts - before).bytes > 0

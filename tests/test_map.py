@@ -65,6 +65,7 @@ PUBLIC = {
     "scan",
     "read",
     "warm",
+    "footer_cache",
     "kernel_cache",
     "col",
     "parse",
