@@ -351,8 +351,7 @@ class FilteredGroup:
             offset = first
         local = positions - np.int32(offset) if offset else positions
         pages = flat.pages_at(local)
-        share = len(positions) / max(last - first, 1)
-        if not decoder.has_packed_levels and can_gather(flat, pages, decoder.values, share):
+        if not decoder.has_packed_levels and can_gather(flat, pages, decoder.values, len(positions), last - first):
             return gather_column(flat, pages, local, decoder.values, self._scratch)
         pieces = []
         at = 0

@@ -81,7 +81,7 @@ class Explanation:
         if self.measured is not None and self.predicate is not None:
             found["conjuncts"] = [self._measured_conjunct(part) for part in self._in_order()]
             found["row_groups_scanned"] = self.measured.row_groups
-            found["row_groups_pruned"] = sum(stage.row_groups for stage in self.stages.values())
+            found["row_groups_pruned"] = sum(len(stage.dropped) for stage in self.stages.values())
             found["rows_scanned"] = self.measured.rows_in
             found["peak_page_bytes"] = self.measured.peak_page_bytes
             found["column_pages"] = {
@@ -150,7 +150,7 @@ class Explanation:
         assert measured is not None
         lines = [f"  scanned   {measured.row_groups:,} row groups, {measured.rows_in:,} rows"]
         for name, stage in self.stages.items():
-            lines.append(f"  {name}: {stage.row_groups:,} row groups and {stage.rows:,} rows dropped")
+            lines.append(f"  {name}: {len(stage.dropped):,} row groups and {stage.rows:,} rows dropped")
         for number, part in enumerate(self._in_order(), 1):
             facts = self._measured_conjunct(part)
             share = 100 * facts["rows_out"] / facts["rows_in"] if facts["rows_in"] else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from hardwood_jit.plan.prune import GroupProof
     from hardwood_jit.plan.scan_plan import GroupPlan
 
-MOST_REASONS = 1000  # different ones that are kept
 
 @dataclass
 class ConjunctMetrics:
@@ -101,16 +100,22 @@ class GroupMetrics:
             self.column(path, column)
 
 
+@dataclass(frozen=True, slots=True)
+class DroppedGroup:
+    """A row group in which a stage has proved that no row passes. Why and how many bytes: only `explain` asks."""
+
+    file: ScanFile
+    row_group: int
+    rows: int
+    why: Callable[[], str]
+
+
 @dataclass
 class StageMetrics:
     """What one stage of pruning has proved."""
 
-    row_groups: int = 0  # without a match
-    rows: int = 0  # without a match, those of dropped row groups included
-    nanoseconds: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)  # why row groups were dropped -> how many
-    # Which row groups, so that `explain` can sum up their bytes: nobody else pays for that.
-    dropped: list[tuple[ScanFile, int]] = field(default_factory=list)
+    dropped: list[DroppedGroup] = field(default_factory=list)
+    rows: int = 0  # without a match, in row groups that were not dropped as a whole
 
 
 class ConjunctOrder:
@@ -173,15 +178,11 @@ class Metrics:
         """A fresh one, for the thread that reads the next row group."""
         return GroupMetrics()
 
-    def drop(self, stage: str, file: ScanFile, plan: GroupPlan, reason: str) -> None:
+    def drop(self, stage: str, file: ScanFile, plan: GroupPlan, why: Callable[[], str]) -> None:
         """One row group more in which a stage has found that no row passes."""
         with self._lock:
             found = self.stages.setdefault(stage, StageMetrics())
-            found.row_groups += 1
-            found.rows += plan.rows.row_count
-            found.dropped.append((file, plan.row_group))
-            if reason in found.reasons or len(found.reasons) < MOST_REASONS:
-                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+            found.dropped.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
 
     def proved(self, proof: GroupProof, nanoseconds: int) -> None:
         """What the stages after the footer have said of a row group."""

@@ -70,9 +70,9 @@ class TaskPlanner:
             if file.prover is None:
                 yield GroupTask(file, plan)
                 continue
-            verdicts = file.prover.verdicts(file.metadata.row_groups[plan.row_group].columns)
+            verdicts = file.prover.verdicts(plan.row_group, file.metadata.row_groups[plan.row_group].columns)
             if verdicts.verdict is NEVER:
-                self._metrics.drop(STATISTICS, file, plan, verdicts.reason)
+                self._metrics.drop(STATISTICS, file, plan, verdicts.why)
             else:
                 yield GroupTask(file, plan, verdicts)
 
@@ -131,7 +131,7 @@ class TaskPlanner:
         bound = bind(predicate, metadata.schema)
         prover = None
         if self._selection.use_metadata:
-            prover = Prover(bound, metadata.column_orders, metadata.created_by)
+            prover = Prover(bound, metadata.column_orders, metadata.created_by, metadata.memo)
         return ScanFile(file.source, metadata, leaves, bound, prover)
 
 

@@ -39,7 +39,7 @@ def group_batches(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterator[B
     measured = job.metrics.group()
     proof = prove_group(job, task, columns, scratch)
     if not proof.rows:
-        job.metrics.drop(proof.stage, file, plan, proof.reason)
+        job.metrics.drop(proof.stage, file, plan, lambda: proof.reason)
         return iter(())
     if proof.active(proof.rows):
         return FilteredGroup(job, file, plan, proof, columns, scratch, measured, task.limit).batches()

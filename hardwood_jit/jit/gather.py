@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from hardwood_jit.errors import located
 from hardwood_jit.jit.decoders import DICTIONARY_ENCODINGS
 from hardwood_jit.jit.kernel_cache import load, load_for_count
 from hardwood_jit.jit.survivors import Positions
-from hardwood_jit.jit.value_decoder import NO_WORDS, SIGNED, WORDS, Table, Words
+from hardwood_jit.jit.value_decoder import NO_WORDS, SIGNED, WORDS, Bytes, Table, Words
 from hardwood_jit.kernels import tables
-from hardwood_jit.kernels.slices import OUT_START, SLOTS, TAKE
+from hardwood_jit.kernels.slices import FILTER_FIELDS, OUT_START, SLOTS, SRC_END, STREAM_COUNT, TAKE
 from hardwood_jit.kernels.status import page_of
 from hardwood_jit.memory import Scratch, allocate, allocate_array
 from hardwood_jit.physical import Encoding, PhysicalType
@@ -29,15 +30,18 @@ PLAIN = Encoding.PLAIN
 # Above this share of survivors decoding everything and taking what is wanted is faster.
 DENSE_NUMBERS = 0.35
 DENSE_BYTES = 0.9
+FEW = 64  # survivors for whose sake a dictionary is not taken apart as a whole
 
 
-def can_gather(window: FlatWindow, pages: list[int], values: ValueDecoder, share: float) -> bool:
-    """Whether the values of these pages can be picked one by one, and whether that pays."""
+def can_gather(window: FlatWindow, pages: list[int], values: ValueDecoder, count: int, span: int) -> bool:
+    """Whether values of these pages can be picked one by one, and whether that pays for `count` of `span` rows."""
     physical, form = values.leaf.physical_type, values.wanted.form
     is_bytes = physical == BYTE_ARRAY
     if form not in ("physical", "decimal128") or (physical not in WORDS and not is_bytes):
         return False
-    if physical == PhysicalType.BOOLEAN or share > (DENSE_BYTES if is_bytes else DENSE_NUMBERS):
+    if physical == PhysicalType.BOOLEAN:
+        return False
+    if count > FEW and count / max(span, 1) > (DENSE_BYTES if is_bytes else DENSE_NUMBERS):
         return False
     headers, first = window.decoder.reader.headers, window.first
     return all(
@@ -70,6 +74,16 @@ def gather_column(
     else:
         gatherer.words(column)
     return column
+
+
+@dataclass(slots=True)
+class _Places:
+    """Where byte arrays are: starts and lengths in `src`, or without lengths the numbers of dictionary entries."""
+
+    byte_count: int
+    starts: NDArray[Any]
+    lengths: NDArray[np.int32] | None = None
+    src: Bytes | None = None
 
 
 class _Gatherer:
@@ -129,45 +143,64 @@ class _Gatherer:
         values = self._values
         count = column.value_count
         found = [self._find(encoding, low, high) for encoding, low, high in self._groups]
-        total = sum(size for size, _, _ in found)
+        total = sum(part.byte_count for part in found)
         values.check_window(total, column.record_count)
         o = "int32" if total < 2**31 - 1 else "int64"
         offsets = allocate_array(count + 1, o, 4 if o == "int32" else 8)
         offsets[0] = 0
         data = allocate(total)
-        for (_, low, high), (_, one, two) in zip(self._groups, found, strict=True):
+        for (_, low, high), place in zip(self._groups, found, strict=True):
             part = self._table[low:high]
-            if two is None:
-                entries = values.bytes_dictionary() if part[:, TAKE].any() else None
-                if entries is None:
-                    start = int(part[0, OUT_START])
-                    offsets[start + 1 : start + 1 + int(part[:, SLOTS].sum())] = offsets[start]
-                    continue
-                status = load("dictionary.gather_byte_arrays", o=o)(
-                    one, part, self._validity, entries.offsets, entries.values, offsets, data
+            if place.lengths is not None:
+                status = load_for_count("take.copy_byte_arrays", count, o=o)(
+                    place.src, part, place.starts, place.lengths, self._validity, offsets, data
                 )
+            elif not part[:, TAKE].any():
+                start = int(part[0, OUT_START])
+                offsets[start + 1 : start + 1 + int(part[:, SLOTS].sum())] = offsets[start]
+                continue
             else:
-                status = load("take.copy_byte_arrays", o=o)(self._src, part, one, two, self._validity, offsets, data)
+                entries = values.bytes_dictionary()
+                status = load("dictionary.gather_byte_arrays", o=o)(
+                    place.starts, part, self._validity, entries.offsets, entries.values, offsets, data
+                )
             values.done(status, low)
         column.offsets, column.data = offsets, data[:total]
         self._check_text(column)
 
-    def _find(self, encoding: Encoding, low: int, high: int) -> tuple[int, NDArray[Any], Positions | None]:
-        """Bytes of one group's survivors, and where they are: dictionary indexes, or starts and lengths."""
+    def _find(self, encoding: Encoding, low: int, high: int) -> _Places:
+        """Where the bytes of one group's survivors are."""
         values = self._values
         part = self._table[low:high]
         taken = int(part[:, TAKE].sum())
         if encoding in DICTIONARY_ENCODINGS:
             if not taken:
-                return 0, np.empty(0, np.int32), None
+                return _Places(0, np.empty(0, np.int32))
+            if taken <= FEW and not values.has_entries:
+                return self._find_entries(self._indexes(part, low, values.dictionary_page()[2])[:taken])
             entries = values.bytes_dictionary()
             assert entries.offsets is not None
             indexes = self._indexes(part, low, entries.count)[:taken].copy()
-            return load("dictionary.measure_byte_arrays", o="int32")(indexes, taken, entries.offsets), indexes, None
+            size = load("dictionary.measure_byte_arrays", o="int32")(indexes, taken, entries.offsets)
+            return _Places(size, indexes)
         starts = np.empty(taken, np.int64)
         lengths = np.empty(taken, np.int32)
-        size = values.done(load("take.find_byte_arrays")(self._src, part, self._ranks, starts, lengths), low)
-        return size, starts, lengths
+        kernel = load_for_count("take.find_byte_arrays", taken)
+        size = values.done(kernel(self._src, part, self._ranks, starts, lengths), low)
+        return _Places(size, starts, lengths, self._src)
+
+    def _find_entries(self, indexes: Positions) -> _Places:
+        """A few entries of a dictionary page, by walking it up to the last of them."""
+        values = self._values
+        page, byte_count, count = values.dictionary_page()
+        wanted, places = np.unique(indexes, return_inverse=True)
+        row = np.zeros((1, FILTER_FIELDS), np.int64)
+        row[0, SRC_END], row[0, STREAM_COUNT] = byte_count, count
+        row[0, TAKE] = row[0, SLOTS] = len(wanted)
+        starts, lengths = np.empty(len(wanted), np.int64), np.empty(len(wanted), np.int32)
+        values.dictionary_failed(load("take.find_byte_arrays")(page, row, wanted, starts, lengths))
+        starts, lengths = starts[places], lengths[places]
+        return _Places(int(lengths.sum(dtype=np.int64)), starts, lengths, page)
 
     def _check_text(self, column: Column) -> None:
         values = self._values

@@ -177,6 +177,7 @@ class PageReader:
         self._values_left = facts.value_count
         self._extended = False
         self._dictionary: Bytes | None = None
+        self._stored_dictionary: tuple[list[int], Bytes] | None = None  # header and body, until somebody needs it
         self.dictionary_bytes = 0
         self.dictionary_count = -1
         self._ended = facts.value_count == 0 or (plan is not None and not plan.starts)
@@ -260,16 +261,16 @@ class PageReader:
             )
 
     def _take_rows(self, rows: list[list[int]]) -> None:
-        if rows[0][PAGE_KIND] == DICTIONARY_PAGE and not self.headers and self._dictionary is None:
-            self._load_dictionary(rows.pop(0))
+        if rows[0][PAGE_KIND] == DICTIONARY_PAGE and not self.headers and self.dictionary_count < 0:
+            self._find_dictionary(rows.pop(0))
         if self._flat and self.plan is None and all(row[PAGE_KIND] != DICTIONARY_PAGE for row in rows):
             self._take_flat_rows(rows)
             return
         for row in rows:
             if row[PAGE_KIND] == DICTIONARY_PAGE:
-                if self.headers or self._dictionary is not None:
+                if self.headers or self.dictionary_count >= 0:
                     raise CorruptFileError(f"{self.where(len(self.headers))}: a second dictionary page")
-                self._load_dictionary(row)
+                self._find_dictionary(row)
                 continue
             page = len(self.headers)
             first = self.stop_rows[-1] if page else 0
@@ -478,19 +479,21 @@ class PageReader:
 
     def dictionary(self) -> Bytes | None:
         """The decompressed dictionary page (own buffer with SLACK behind it), None when the chunk has none."""
+        if self._stored_dictionary is not None:
+            row, body = self._stored_dictionary
+            self._check_sum(row, body, None)
+            buffer = allocate(self.dictionary_bytes)
+            inflate(self._decompress, body, buffer[: self.dictionary_bytes], self.where, None)
+            self._dictionary, self._stored_dictionary = buffer, None
         return self._dictionary
 
-    def _load_dictionary(self, row: list[int]) -> None:
+    def _find_dictionary(self, row: list[int]) -> None:
         if row[PAGE_ENCODING] not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):
             raise CorruptFileError(f"{self.where()}: dictionary page with encoding number {row[PAGE_ENCODING]}")
-        body = self._piece[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
         self._check_size(row, None)
-        self._check_sum(row, body, None)
-        size = row[PAGE_UNCOMPRESSED]
-        buffer = allocate(size)
-        inflate(self._decompress, body, buffer[:size], self.where, None)
-        self._dictionary = buffer
-        self.dictionary_bytes = size
+        # Decompressed when a page needs it: those with survivors may have other encodings.
+        self._stored_dictionary = row, self._piece[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
+        self.dictionary_bytes = row[PAGE_UNCOMPRESSED]
         self.dictionary_count = row[PAGE_VALUES]
 
     def _check_sum(self, row: list[int], body: Bytes, page: int | None) -> None:

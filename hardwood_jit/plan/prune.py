@@ -12,7 +12,8 @@ import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hardwood_jit.plan.bound import (
     AllOf,
@@ -187,6 +188,7 @@ class ChunkFacts(Protocol):
     def num_values(self) -> int: ...
 
 
+FactsOf = Callable[["Leaf", Domain], Facts]
 PageFacts = list[tuple[int, int, Facts]]  # first row, row after the last, what is known of the values; rows rise
 
 
@@ -212,7 +214,7 @@ class GroupVerdicts:
 
     conjuncts: tuple[Verdict, ...]
     tests: dict[int, Verdict]  # by identity
-    reason: str = ""  # why no row passes
+    why: Callable[[], str] = str  # why no row passes
 
     @property
     def verdict(self) -> Verdict:
@@ -238,11 +240,16 @@ class Prover:
     """The proofs of one bound predicate on the row groups of one file."""
 
     def __init__(
-        self, predicate: BoundPredicate, orders: Sequence[str | None], created_by: str | None = None
+        self,
+        predicate: BoundPredicate,
+        orders: Sequence[str | None],
+        created_by: str | None = None,
+        memo: dict[Any, Any] | None = None,
     ) -> None:
         self.conjuncts = predicate.conjuncts
         self._orders = orders
         self._created_by = created_by
+        self._memo: dict[Any, Any] = {} if memo is None else memo  # outlives this object where a footer is kept
         self._readers: dict[tuple[int, Domain], BoundsReader] = {}
         self._useless: dict[tuple[str, int], int] = {}  # stage and test -> row groups in a row without an effect
 
@@ -256,30 +263,33 @@ class Prover:
 
     # The footer
 
-    def verdicts(self, chunks: Sequence[ChunkFacts]) -> GroupVerdicts:
-        """What statistics say of the row group with these column chunks."""
+    def verdicts(self, number: int, chunks: Sequence[ChunkFacts]) -> GroupVerdicts:
+        """What statistics say of row group `number`, which has these column chunks."""
         tests: dict[int, Verdict] = {}
         conjuncts: list[Verdict] = []
+
+        def facts(leaf: Leaf, domain: Domain) -> Facts:
+            return self._chunk_facts(number, leaf, domain, chunks)
+
         for conjunct in self.conjuncts:
-            verdict = self._statistics_verdict(conjunct, chunks, tests)
+            verdict = self._statistics_verdict(conjunct, facts, tests)
             conjuncts.append(verdict)
             if verdict is NEVER:
                 missing = (NEVER,) * (len(self.conjuncts) - len(conjuncts))
-                return GroupVerdicts((*conjuncts, *missing), tests, self._why(conjunct, chunks))
+                return GroupVerdicts((*conjuncts, *missing), tests, partial(self._why, conjunct, facts))
         return GroupVerdicts(tuple(conjuncts), tests)
 
-    def _statistics_verdict(self, node: Node, chunks: Sequence[ChunkFacts], tests: dict[int, Verdict]) -> Verdict:
+    def _statistics_verdict(self, node: Node, facts: FactsOf, tests: dict[int, Verdict]) -> Verdict:
         match node:
             case ValueTest():
-                found = value_verdict(node, self._chunk_facts(node.leaf, node.domain, chunks))
+                found = value_verdict(node, facts(node.leaf, node.domain))
             case PairTest():
-                left = self._chunk_facts(node.left, node.left_domain, chunks)
-                right = self._chunk_facts(node.right, node.right_domain, chunks)
+                left, right = facts(node.left, node.left_domain), facts(node.right, node.right_domain)
                 found = pair_verdict(node, left, right)
             case AllOf():
-                return min(self._statistics_verdict(arg, chunks, tests) for arg in node.args)
+                return min(self._statistics_verdict(arg, facts, tests) for arg in node.args)
             case AnyOf():
-                return max(self._statistics_verdict(arg, chunks, tests) for arg in node.args)
+                return max(self._statistics_verdict(arg, facts, tests) for arg in node.args)
             case Fixed():
                 found = ALWAYS if node.value else NEVER
             case GroupTest():
@@ -287,20 +297,23 @@ class Prover:
         tests[id(node)] = found
         return found
 
-    def _chunk_facts(self, leaf: Leaf, domain: Domain, chunks: Sequence[ChunkFacts]) -> Facts:
-        chunk = chunks[leaf.index]
-        return self.reader(leaf, domain).of_statistics(chunk.statistics, chunk.num_values)
+    def _chunk_facts(self, number: int, leaf: Leaf, domain: Domain, chunks: Sequence[ChunkFacts]) -> Facts:
+        known: dict[int, Facts] = self._memo.setdefault((leaf.index, domain), {})
+        found = known.get(number)
+        if found is None:
+            chunk = chunks[leaf.index]
+            found = known[number] = self.reader(leaf, domain).of_statistics(chunk.statistics, chunk.num_values)
+        return found
 
-    def _why(self, node: Node, chunks: Sequence[ChunkFacts]) -> str:
+    def _why(self, node: Node, facts: FactsOf) -> str:
         match node:
             case ValueTest():
-                facts = self._chunk_facts(node.leaf, node.domain, chunks)
-                return f"{node.leaf.dotted}: {why_never(node, facts)}"
+                return f"{node.leaf.dotted}: {why_never(node, facts(node.leaf, node.domain))}"
             case AllOf():
-                guilty = next(arg for arg in node.args if self._statistics_verdict(arg, chunks, {}) is NEVER)
-                return self._why(guilty, chunks)
+                guilty = next(arg for arg in node.args if self._statistics_verdict(arg, facts, {}) is NEVER)
+                return self._why(guilty, facts)
             case AnyOf():
-                return "; ".join(self._why(arg, chunks) for arg in node.args)
+                return "; ".join(self._why(arg, facts) for arg in node.args)
             case PairTest():
                 return f"{node.text}: the ranges of the two columns exclude it"
         return node.text
