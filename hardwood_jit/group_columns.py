@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -199,6 +199,19 @@ class GroupColumns:
                 pieces.append(buffer[at + start - offset : at + stop - offset])
             fetched.append(pieces)
         return fetched
+
+    def left_out(self, leaves: Iterable[Leaf], before: RowRanges, after: RowRanges) -> tuple[int, int]:
+        """Pages of some columns, and their bytes, that hold rows of `before` but none of `after`."""
+        pages = byte_count = 0
+        for leaf in leaves:
+            index = self.indexes.offset_index(leaf)
+            if index is not None:
+                firsts = index.first_rows.tolist()
+                gone = set(pages_of_rows(firsts, self.row_count, before))
+                gone -= set(pages_of_rows(firsts, self.row_count, after))
+                pages += len(gone)
+                byte_count += int(index.sizes[sorted(gone)].sum())
+        return pages, byte_count
 
     # The pages that a part of a row group needs
 

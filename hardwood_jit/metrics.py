@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hardwood_jit.physical import PhysicalType
 from hardwood_jit.plan.bound import AllOf, AnyOf, Fixed, GroupTest, Node, PairTest, ValueTest
+from hardwood_jit.plan.prune import PAGE_INDEX
 
 if TYPE_CHECKING:
     from hardwood_jit.group_columns import ScanFile
@@ -116,6 +117,9 @@ class StageMetrics:
 
     dropped: list[DroppedGroup] = field(default_factory=list)
     rows: int = 0  # without a match, in row groups that were not dropped as a whole
+    pages: int = 0  # in those row groups, of columns that the scan touches; counted only for `explain`
+    page_bytes: int = 0
+    nanoseconds: int = 0
 
 
 class ConjunctOrder:
@@ -165,7 +169,6 @@ class Metrics:
         self.order = ConjunctOrder(self.total)
         self._lock = threading.Lock()
         self.stages: dict[str, StageMetrics] = {}
-        self.proof_ns = 0
         self.certain_groups = 0
         self.certain_rows = 0
 
@@ -184,13 +187,23 @@ class Metrics:
             found = self.stages.setdefault(stage, StageMetrics())
             found.dropped.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
 
-    def proved(self, proof: GroupProof, nanoseconds: int) -> None:
-        """What the stages after the footer have said of a row group."""
+    def proved(self, proof: GroupProof, saved: tuple[int, int] = (0, 0)) -> None:
+        """What the stages after the footer have said of a row group; `saved` are pages and bytes left out."""
         with self._lock:
-            self.proof_ns += nanoseconds
+            for stage, nanoseconds in proof.nanoseconds.items():
+                self.stages.setdefault(stage, StageMetrics()).nanoseconds += nanoseconds
             if proof.rows:
                 for stage, rows in proof.dropped.items():
-                    self.stages.setdefault(stage, StageMetrics()).rows += rows
+                    self.stages[stage].rows += rows
+            if saved[0]:
+                index = self.stages[PAGE_INDEX]
+                index.pages += saved[0]
+                index.page_bytes += saved[1]
+
+    def took(self, stage: str, nanoseconds: int) -> None:
+        """Time that a stage took beside what it proved."""
+        with self._lock:
+            self.stages.setdefault(stage, StageMetrics()).nanoseconds += nanoseconds
 
     def certain(self, rows: int) -> None:
         """A row group whose wanted rows all pass, without a look at them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -70,7 +71,9 @@ class TaskPlanner:
             if file.prover is None:
                 yield GroupTask(file, plan)
                 continue
+            started = time.perf_counter_ns()
             verdicts = file.prover.verdicts(plan.row_group, file.metadata.row_groups[plan.row_group].columns)
+            self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
             if verdicts.verdict is NEVER:
                 self._metrics.drop(STATISTICS, file, plan, verdicts.why)
             else:

@@ -47,6 +47,7 @@ ORDER = [
     "scan_tasks",
     "scanner",
     "row_limits",
+    "explain_text",
     "explain",
     "rows",
     "export",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -188,6 +189,7 @@ class ChunkFacts(Protocol):
     def num_values(self) -> int: ...
 
 
+Ask = Callable[[Node, "Proof"], tuple["Proof", str]]
 FactsOf = Callable[["Leaf", Domain], Facts]
 PageFacts = list[tuple[int, int, Facts]]  # first row, row after the last, what is known of the values; rows rise
 
@@ -230,6 +232,7 @@ class GroupProof:
     stage: str = ""  # the one that left no row
     reason: str = ""
     dropped: dict[str, int] = field(default_factory=dict)  # stage -> rows that it has proved away
+    nanoseconds: dict[str, int] = field(default_factory=dict)  # stage -> how long asking took
 
     def active(self, rows: RowRanges) -> tuple[int, ...]:
         """The conjuncts that some of these rows must still be tested with."""
@@ -320,34 +323,52 @@ class Prover:
 
     # Pages, bloom filters, dictionaries
 
-    def prove(self, found: GroupVerdicts, rows: RowRanges, row_count: int, probe: Probe) -> GroupProof:
-        """All stages after the footer, on those `rows` of a row group that are asked for."""
+    def prove(
+        self,
+        found: GroupVerdicts,
+        rows: RowRanges,
+        row_count: int,
+        probe: Probe,
+        wanted: Sequence[str] = (PAGE_INDEX, BLOOM, DICTIONARY),
+    ) -> GroupProof:
+        """The `wanted` stages after the footer, on those `rows` of a row group that are asked for."""
         everything = RowRanges.all(row_count)
         proofs = {key: Proof.of(verdict, everything) for key, verdict in found.tests.items()}
         proof = self._combined(rows, proofs)
-        stages: list[tuple[str, Callable[[Node, Proof], tuple[Proof, str]]]] = [
+        stages: list[tuple[str, Ask]] = [
             (PAGE_INDEX, lambda test, known: self._page_proof(test, known, probe)),
             (BLOOM, lambda test, known: self._bloom_proof(test, known, probe)),
             (DICTIONARY, lambda test, known: self._dictionary_proof(test, known, probe, everything)),
         ]
         for stage, ask in stages:
-            for test in tests_of(self.conjuncts):
-                known = proofs[id(test)]
-                if not self._is_open(test, known, proof) or self._is_useless(stage, test):
-                    continue
-                proofs[id(test)], reason = ask(test, known)
-                self._note(stage, test, proofs[id(test)] != known)
-                if proofs[id(test)] == known:
-                    continue
-                narrowed = self._combined(rows, proofs)
-                narrowed.dropped = dict(proof.dropped)
-                gone = proof.rows.row_count - narrowed.rows.row_count
-                if gone:
-                    narrowed.dropped[stage] = narrowed.dropped.get(stage, 0) + gone
-                proof = narrowed
-                if not proof.rows:
-                    proof.stage, proof.reason = stage, reason
-                    return proof
+            if stage not in wanted:
+                continue
+            started = time.perf_counter_ns()
+            proof = self._ask(stage, ask, rows, proofs, proof)
+            proof.nanoseconds[stage] = time.perf_counter_ns() - started
+            if not proof.rows:
+                break
+        return proof
+
+    def _ask(self, stage: str, ask: Ask, rows: RowRanges, proofs: dict[int, Proof], proof: GroupProof) -> GroupProof:
+        """One stage on every test that is still open; `proofs` are sharpened."""
+        for test in tests_of(self.conjuncts):
+            known = proofs[id(test)]
+            if not self._is_open(test, known, proof) or self._is_useless(stage, test):
+                continue
+            proofs[id(test)], reason = ask(test, known)
+            self._note(stage, test, proofs[id(test)] != known)
+            if proofs[id(test)] == known:
+                continue
+            narrowed = self._combined(rows, proofs)
+            narrowed.dropped, narrowed.nanoseconds = proof.dropped, proof.nanoseconds
+            gone = proof.rows.row_count - narrowed.rows.row_count
+            if gone:
+                narrowed.dropped[stage] = narrowed.dropped.get(stage, 0) + gone
+            proof = narrowed
+            if not proof.rows:
+                proof.stage, proof.reason = stage, reason
+                break
         return proof
 
     def _combined(self, rows: RowRanges, proofs: dict[int, Proof]) -> GroupProof:
