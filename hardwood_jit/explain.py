@@ -11,7 +11,7 @@ from hardwood_jit.kernels import tables
 from hardwood_jit.metrics import GroupMetrics, Metrics, StageMetrics
 from hardwood_jit.source import ReadCounts
 
-STAGE_ORDER = ("partitions", "statistics", "page index", "bloom filter", "dictionary")
+STAGE_ORDER = ("partitions", "statistics", "page index", "bloom filter", "dictionary", "page headers")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from hardwood_jit.errors import CorruptFileError, place
 from hardwood_jit.group_index import GroupIndexes
+from hardwood_jit.header_proofs import HeaderProofs
 from hardwood_jit.kernels import tables
 from hardwood_jit.memory import Arena, Scratch
 from hardwood_jit.metadata.page_index import OffsetIndex
@@ -58,6 +60,11 @@ class ScanFile:
             assert self.predicate is not None
             self._tests = prepare_tests(self.predicate.conjuncts)
         return self._tests
+
+    @cached_property
+    def header_proofs(self) -> HeaderProofs | None:
+        """What page headers say of the predicate; None where nothing is proved from metadata."""
+        return None if self.prover is None else HeaderProofs(self.prover)
 
     def bloom_hashes(self, test: ValueTest) -> NDArray[np.uint64] | None:
         """What a bloom filter is asked about a test; None where it cannot be asked."""

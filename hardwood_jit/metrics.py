@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hardwood_jit.physical import PhysicalType
 from hardwood_jit.plan.bound import AllOf, AnyOf, Fixed, GroupTest, Node, PairTest, ValueTest
-from hardwood_jit.plan.prune import PAGE_INDEX
+from hardwood_jit.plan.prune import PAGE_HEADERS, PAGE_INDEX
 
 if TYPE_CHECKING:
     from hardwood_jit.group_columns import ScanFile
@@ -199,6 +199,14 @@ class Metrics:
                 index = self.stages[PAGE_INDEX]
                 index.pages += saved[0]
                 index.page_bytes += saved[1]
+
+    def headers(self, pages: int, rows: int, nanoseconds: int) -> None:
+        """What page headers have excluded in a window."""
+        with self._lock:
+            found = self.stages.setdefault(PAGE_HEADERS, StageMetrics())
+            found.pages += pages
+            found.rows += rows
+            found.nanoseconds += nanoseconds
 
     def took(self, stage: str, nanoseconds: int) -> None:
         """Time that a stage took beside what it proved."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import hardwood_jit as hw
-import hardwood_jit.jit.kernel_cache  # noqa: F401
+import hardwood_jit.jit.kernel_cache
 from hardwood_jit.jit.fused_kernels import FUSED
 
 # Every shape costs half a second to build: tests run on the general kernels, those of generated kernels ask for them.

@@ -38,6 +38,7 @@ ORDER = [
     "types",
     "nesting",
     "metrics",
+    "header_proofs",
     "group_index",
     "group_columns",
     "probe",

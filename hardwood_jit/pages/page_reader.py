@@ -465,6 +465,10 @@ class PageReader:
         self.spans = kept
         self.first_held = self.first_held + gone if kept else max(page, self.first_held)
 
+    def stored_piece(self, page: int) -> Bytes | None:
+        """The bytes in which a page's header counts its positions; None once the page was decompressed or passed."""
+        return self._sources[page]
+
     @property
     def arena(self) -> Bytes:
         return self._arena.buffer

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from hardwood_jit.metadata.page_index import ColumnIndex, OffsetIndex
     from hardwood_jit.metadata.schema import Leaf
 
-STATISTICS, PAGE_INDEX, PAGE_HEADERS, BLOOM, DICTIONARY = STAGES = (
-    "statistics", "page index", "page headers", "bloom filter", "dictionary",
-)  # fmt: skip
+STATISTICS, PAGE_INDEX, BLOOM, DICTIONARY = STAGES = ("statistics", "page index", "bloom filter", "dictionary")
+PAGE_HEADERS = "page headers"  # looked at where a file has no page index, once its pages are in memory
 FEW_GROUPS = 4  # a stage that has proved nothing about a test in so many row groups is not asked again: asking costs
 
 
