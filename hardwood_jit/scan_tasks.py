@@ -67,17 +67,21 @@ class TaskPlanner:
 
     def _judged(self) -> Iterator[GroupTask]:
         """Row groups that statistics do not prove empty."""
-        for file, plan in self._opened():
-            if file.prover is None:
-                yield GroupTask(file, plan)
-                continue
-            started = time.perf_counter_ns()
-            verdicts = file.prover.verdicts(plan.row_group, file.metadata.row_groups[plan.row_group].columns)
-            self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
-            if verdicts.verdict is NEVER:
-                self._metrics.drop(STATISTICS, file, plan, verdicts.why)
-            else:
-                yield GroupTask(file, plan, verdicts)
+        spent = 0
+        try:
+            for file, plan in self._opened():
+                if file.prover is None:
+                    yield GroupTask(file, plan)
+                    continue
+                started = time.perf_counter_ns()
+                verdicts = file.prover.verdicts(plan.row_group, file.metadata.row_groups[plan.row_group].columns)
+                spent += time.perf_counter_ns() - started
+                if verdicts.verdict is NEVER:
+                    self._metrics.drop(STATISTICS, file, plan, verdicts.why)
+                else:
+                    yield GroupTask(file, plan, verdicts)
+        finally:
+            self._metrics.took(STATISTICS, spent)
 
     def _forward(self) -> Iterator[GroupTask]:
         """head() and skip() count matches. Where statistics say that all rows match, they are counted here."""

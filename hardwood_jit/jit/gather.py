@@ -119,15 +119,14 @@ class _Gatherer:
             if not part[:, TAKE].any():
                 continue
             if encoding in DICTIONARY_ENCODINGS:
-                entries = values.words_dictionary(t)
-                indexes = self._indexes(part, low, entries.count)
+                entries, indexes = self._words_entries(part, low, t)
                 start, stop = int(part[0, OUT_START]), int(part[-1, OUT_START] + part[-1, SLOTS])
                 if self._validity.size:
                     load_for_count("dictionary.gather_fixed", count, t)(
-                        indexes, self._validity, start, entries.values, out[start:stop]
+                        indexes, self._validity, start, entries, out[start:stop]
                     )
                 else:
-                    load_for_count("select.take_words", count, t)(entries.values, indexes[:-1], out[start:stop])
+                    load_for_count("select.take_words", count, t)(entries, indexes[:-1], out[start:stop])
             else:
                 kernel = load_for_count("take.take_fixed", count, t)
                 values.done(kernel(self._src, part, self._ranks, self._validity, out), low)
@@ -137,6 +136,20 @@ class _Gatherer:
         column.form = "decimal128"
         column.values = allocate_array((count, 2), np.uint64, 16)
         load_for_count("decimal.widen_integers", count, SIGNED[t])(out.view(dtype), count, column.values)
+
+    def _words_entries(self, part: Table, low: int, t: str) -> tuple[NDArray[Any], Positions]:
+        """A dictionary of numbers, as far as it is needed, and the indexes into it."""
+        values = self._values
+        taken = int(part[:, TAKE].sum())
+        if taken > FEW or values.has_entries:
+            entries = values.words_dictionary(t)
+            return entries.values, self._indexes(part, low, entries.count)
+        count, width = values.entry_count(t), np.dtype(t).itemsize
+        indexes = self._indexes(part, low, count)
+        needed = (int(indexes[:taken].max()) + 1) * width
+        page = values.reader.dictionary_prefix(needed)
+        assert page is not None
+        return page[:needed].view(t), indexes
 
     def byte_arrays(self, column: Column) -> None:
         """Byte arrays: how many bytes they take first, then one allocation, then the copies."""
@@ -177,7 +190,7 @@ class _Gatherer:
             if not taken:
                 return _Places(0, np.empty(0, np.int32))
             if taken <= FEW and not values.has_entries:
-                return self._find_entries(self._indexes(part, low, values.dictionary_page()[2])[:taken])
+                return self._find_entries(self._indexes(part, low, values.entry_count(None))[:taken])
             entries = values.bytes_dictionary()
             assert entries.offsets is not None
             indexes = self._indexes(part, low, entries.count)[:taken].copy()
@@ -192,13 +205,22 @@ class _Gatherer:
     def _find_entries(self, indexes: Positions) -> _Places:
         """A few entries of a dictionary page, by walking it up to the last of them."""
         values = self._values
-        page, byte_count, count = values.dictionary_page()
+        byte_count, count = values.reader.dictionary_bytes, values.entry_count(None)
         wanted, places = np.unique(indexes, return_inverse=True)
         row = np.zeros((1, FILTER_FIELDS), np.int64)
-        row[0, SRC_END], row[0, STREAM_COUNT] = byte_count, count
+        row[0, STREAM_COUNT] = count
         row[0, TAKE] = row[0, SLOTS] = len(wanted)
         starts, lengths = np.empty(len(wanted), np.int64), np.empty(len(wanted), np.int32)
-        values.dictionary_failed(load("take.find_byte_arrays")(page, row, wanted, starts, lengths))
+        # Where the last of them ends is a guess: entries differ in length.
+        guess = min(byte_count, int(1.15 * byte_count * (int(wanted[-1]) + 1) / max(count, 1)) + 4096)
+        for known in (guess, byte_count):
+            row[0, SRC_END] = known
+            page = values.reader.dictionary_prefix(known)
+            status = load("take.find_byte_arrays")(page, row, wanted, starts, lengths)
+            if status >= 0:
+                break
+        values.dictionary_failed(status)
+        assert page is not None
         starts, lengths = starts[places], lengths[places]
         return _Places(int(lengths.sum(dtype=np.int64)), starts, lengths, page)
 

@@ -481,6 +481,16 @@ class ValueDecoder:
         """Whether the dictionary has been taken apart."""
         return self._dictionary is not None
 
+    def entry_count(self, t: str | None) -> int:
+        """Entries of the dictionary, numbers of dtype `t` or byte arrays, as many as its bytes can hold."""
+        reader = self.reader
+        if reader.dictionary_count < 0:
+            self.dictionary_page()  # says that there is none
+        count, byte_count = reader.dictionary_count, reader.dictionary_bytes
+        if count > byte_count // (4 if t is None else np.dtype(t).itemsize):
+            self._too_many(count, byte_count)
+        return count
+
     def dictionary_page(self) -> tuple[Bytes, int, int]:
         """The decompressed page, its bytes and the number of its entries, as its header says."""
         reader = self.reader

@@ -51,6 +51,7 @@ FIRST_BLOCK = 64 << 10  # a chunk read piece by piece starts small and doubles: 
 LAST_BLOCK = 4 << 20
 SPARE_BYTES = 100
 NOT_LOADED = (-1, -1)
+MOST_PREFIX = 0.8  # of a dictionary: if more of it is needed, all of it is decompressed, and kept
 
 
 @cache
@@ -490,6 +491,20 @@ class PageReader:
             inflate(self._decompress, body, buffer[: self.dictionary_bytes], self.where, None)
             self._dictionary, self._stored_dictionary = buffer, None
         return self._dictionary
+
+    def dictionary_prefix(self, byte_count: int) -> Bytes | None:
+        """The dictionary page, of which the first `byte_count` bytes are right at least; None without one."""
+        stored = self._stored_dictionary
+        if stored is None or not self._is_snappy or byte_count > self.dictionary_bytes * MOST_PREFIX:
+            return self.dictionary()
+        row, body = stored
+        if row[PAGE_HAS_CRC] or not (body.flags.writeable and body.flags.c_contiguous):
+            return self.dictionary()
+        from hardwood_jit.jit.kernel_cache import load
+
+        buffer = allocate(self.dictionary_bytes)
+        status = load("snappy.inflate_prefix")(body, buffer, self.dictionary_bytes, byte_count)
+        return buffer if status >= 0 else self.dictionary()  # which says what is wrong
 
     def _find_dictionary(self, row: list[int]) -> None:
         if row[PAGE_ENCODING] not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):

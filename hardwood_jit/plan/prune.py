@@ -340,8 +340,8 @@ class Prover:
             (DICTIONARY, lambda test, known: self._dictionary_proof(test, known, probe, everything)),
         ]
         for stage, ask in stages:
-            if stage not in wanted:
-                continue
+            if stage not in wanted or (stage == DICTIONARY and 2 * proof.rows.row_count < row_count):
+                continue  # a dictionary is of the whole row group: for a few pages it says too little
             started = time.perf_counter_ns()
             proof = self._ask(stage, ask, rows, proofs, proof)
             proof.nanoseconds[stage] = time.perf_counter_ns() - started
