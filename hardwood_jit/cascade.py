@@ -71,12 +71,12 @@ class FilteredGroup:
         is_single = self._is_whole and self._row_count <= WINDOW_ROWS and self._left is None
         self._state = GroupState(file, columns, job.wanted, scratch, is_single=is_single)
         self._decoders = self._state.decoders
+        self._rows = RowRanges.of([(segment.start, segment.stop) for segment in self._segments])
         active = sorted({number for segment in self._segments for number in segment.conjuncts})
         self._conjuncts = {number: file.predicate.conjuncts[number] for number in active}
         self._order = {id(node): rank for rank, node in enumerate(job.order.of(list(self._conjuncts.values())))}
         self._filter_rows = self._rows_of_filters()
         self._filter_leaves = [leaf for leaf in file.predicate.leaves if leaf.index in self._filter_rows]
-        self._rows = RowRanges.of([(segment.start, segment.stop) for segment in self._segments])
         self._prepared = file.tests()
         self._narrower = Narrower(self._prepared, self._decoders, scratch)
         self._measured = measured
@@ -88,7 +88,7 @@ class FilteredGroup:
         rows = self._proof.rows
         self._is_whole = self._plan.whole and rows.row_count > WHOLE_SHARE * self._row_count
         if self._is_whole:
-            return [Segment(0, self._row_count, self._proof.active(rows))]
+            return [Segment(0, self._row_count, self._proof.to_be_tested)]
         return cut_segments(self._proof)
 
     def _rows_of_filters(self) -> dict[int, RowRanges]:
@@ -98,6 +98,8 @@ class FilteredGroup:
             for number in segment.conjuncts:
                 for leaf in self._conjuncts[number].leaves:
                     found.setdefault(leaf.index, []).append((segment.start, segment.stop))
+        if len(self._segments) == 1:
+            return dict.fromkeys(found, self._rows)
         outputs = {leaf.index for leaf in self._file.leaves}
         everywhere = [(segment.start, segment.stop) for segment in self._segments]
         return {index: RowRanges.of(everywhere if index in outputs else pairs) for index, pairs in found.items()}

@@ -95,7 +95,11 @@ class GroupColumns:
         self._scratch = scratch
         self.group = file.metadata.row_groups[plan.row_group]
         self.row_count = self.group.num_rows
-        self.indexes = GroupIndexes(file.source, self.group)
+
+    @cached_property
+    def indexes(self) -> GroupIndexes:
+        """The page indexes of the row group, as far as somebody asks for them."""
+        return GroupIndexes(self._file.source, self.group)
 
     def open(self, leaves: Sequence[Leaf], wanted: Sequence[Wanted], buffer: str) -> list[ColumnDecoder]:
         """Decoders of these leaves; their bytes go to the thread's buffer of that name."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from hardwood_jit.plan.bound import ValueTest
     from hardwood_jit.plan.prune import Prover
+    from hardwood_jit.plan.statistics import BoundsReader
 
     Bytes = NDArray[np.uint8]
 
@@ -45,11 +46,7 @@ class HeaderProofs:
         reader = self._prover.reader(test.leaf, test.domain)
         excluded = 0
         for header, piece, first, stop in pages:
-            start = header[PAGE_STATS_START]
-            if start <= 0 or header[PAGE_UNCOMPRESSED] < LEAST_PAGE or not mask[first:stop].any():
-                continue
-            statistics = skim_statistics(piece, start, header[PAGE_STATS_END])
-            if value_verdict(test, reader.of_statistics(statistics, header[PAGE_VALUES])) is NEVER:
+            if self._excludes(test, reader, header, piece):
                 mask[first:stop] = 0
                 excluded += 1
                 self._useless[id(test)] = 0
@@ -58,3 +55,10 @@ class HeaderProofs:
                 if not self.is_worth_it(test):
                     break
         return excluded
+
+    def _excludes(self, test: ValueTest, reader: BoundsReader, header: list[int], piece: Bytes) -> bool:
+        start = header[PAGE_STATS_START]
+        if start <= 0 or header[PAGE_UNCOMPRESSED] < LEAST_PAGE:
+            return False
+        statistics = skim_statistics(piece, start, header[PAGE_STATS_END])
+        return value_verdict(test, reader.of_statistics(statistics, header[PAGE_VALUES])) is NEVER

@@ -39,7 +39,6 @@ class GroupProbe:
         self._file = file
         self._group = columns.group
         self._columns = columns
-        self._indexes = columns.indexes
         self._scratch = scratch
         self._has_read_indexes = False
 
@@ -51,9 +50,9 @@ class GroupProbe:
             # At once what this stage and the fetch after it need: fewer requests.
             assert self._file.predicate is not None
             filters = self._file.predicate.leaves
-            self._indexes.load(filters, [*filters, *self._file.leaves])
+            self._columns.indexes.load(filters, [*filters, *self._file.leaves])
             self._has_read_indexes = True
-        columns, offsets = self._indexes.column_index(leaf), self._indexes.offset_index(leaf)
+        columns, offsets = self._columns.indexes.column_index(leaf), self._columns.indexes.offset_index(leaf)
         return None if columns is None or offsets is None else facts_of_index(columns, offsets, reader)
 
     # Bloom filters

@@ -40,7 +40,7 @@ class OpenGroup:
     @property
     def is_certain(self) -> bool:
         """Whether all these rows pass, without a look at them."""
-        return not self.proof.active(self.proof.rows)
+        return not self.proof.to_be_tested
 
 
 def open_group(job: ScanJob, task: GroupTask, scratch: Scratch, stages: Sequence[str] = STAGES) -> OpenGroup | None:

@@ -13,7 +13,7 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hardwood_jit.plan.bound import (
@@ -233,9 +233,14 @@ class GroupProof:
     dropped: dict[str, int] = field(default_factory=dict)  # stage -> rows that it has proved away
     nanoseconds: dict[str, int] = field(default_factory=dict)  # stage -> how long asking took
 
+    @cached_property
+    def to_be_tested(self) -> tuple[int, ...]:
+        """The conjuncts that some of the rows must still be tested with."""
+        return self.active(self.rows)
+
     def active(self, rows: RowRanges) -> tuple[int, ...]:
         """The conjuncts that some of these rows must still be tested with."""
-        return tuple(number for number, sure in enumerate(self.certain) if not sure.contains(rows))
+        return tuple(number for number, sure in enumerate(self.certain) if not sure or not sure.contains(rows))
 
 
 class Prover:
@@ -253,6 +258,7 @@ class Prover:
         self._created_by = created_by
         self._memo: dict[Any, Any] = {} if memo is None else memo  # outlives this object where a footer is kept
         self._readers: dict[tuple[int, Domain], BoundsReader] = {}
+        self._is_silent = False  # no stage after the footer is worth asking any more
         self._useless: dict[tuple[str, int], int] = {}  # stage and test -> row groups in a row without an effect
 
     def reader(self, leaf: Leaf, domain: Domain) -> BoundsReader:
@@ -332,6 +338,9 @@ class Prover:
     ) -> GroupProof:
         """The `wanted` stages after the footer, on those `rows` of a row group that are asked for."""
         everything = RowRanges.all(row_count)
+        if not self._has_questions(found, wanted):
+            nothing = RowRanges(())
+            return GroupProof(rows, tuple(everything if sure is ALWAYS else nothing for sure in found.conjuncts))
         proofs = {key: Proof.of(verdict, everything) for key, verdict in found.tests.items()}
         proof = self._combined(rows, proofs)
         stages: list[tuple[str, Ask]] = [
@@ -349,11 +358,23 @@ class Prover:
                 break
         return proof
 
+    def _has_questions(self, found: GroupVerdicts, wanted: Sequence[str]) -> bool:
+        """Whether some stage is still worth asking about a test that statistics left open."""
+        if self._is_silent:
+            return False
+        asked = [
+            test
+            for test in tests_of(self.conjuncts)
+            if any(stage in wanted and not self._is_useless(stage, test) for stage in (PAGE_INDEX, BLOOM, DICTIONARY))
+        ]
+        self._is_silent = not asked
+        return any(found.tests[id(test)] is MAYBE for test in asked)
+
     def _ask(self, stage: str, ask: Ask, rows: RowRanges, proofs: dict[int, Proof], proof: GroupProof) -> GroupProof:
         """One stage on every test that is still open; `proofs` are sharpened."""
         for test in tests_of(self.conjuncts):
             known = proofs[id(test)]
-            if not self._is_open(test, known, proof) or self._is_useless(stage, test):
+            if self._is_useless(stage, test) or not self._is_open(test, known, proof):
                 continue
             proofs[id(test)], reason = ask(test, known)
             self._note(stage, test, proofs[id(test)] != known)
