@@ -81,6 +81,7 @@ class Explanation:
         if self.measured is not None and self.predicate is not None:
             found["conjuncts"] = [self._measured_conjunct(part) for part in self._in_order()]
             found["row_groups_scanned"] = self.measured.row_groups
+            found["files_pruned"] = sum(stage.files for stage in self.stages.values())
             found["row_groups_pruned"] = sum(stage.row_groups for stage in self.stages.values())
             found["rows_scanned"] = self.measured.rows_in
             found["peak_page_bytes"] = self.measured.peak_page_bytes
@@ -150,6 +151,9 @@ class Explanation:
         assert measured is not None
         lines = [f"  scanned   {measured.row_groups:,} row groups, {measured.rows_in:,} rows"]
         for name, stage in self.stages.items():
+            if stage.files:
+                lines.append(f"  {name}: {stage.files:,} files dropped, their footers not read")
+                continue
             lines.append(f"  {name}: {stage.row_groups:,} row groups and {stage.rows:,} rows dropped")
         for number, part in enumerate(self._in_order(), 1):
             facts = self._measured_conjunct(part)

@@ -105,6 +105,7 @@ class GroupMetrics:
 class StageMetrics:
     """What one stage of pruning has proved."""
 
+    files: int = 0  # without a match, before their footers were read
     row_groups: int = 0  # without a match
     rows: int = 0  # without a match, those of dropped row groups included
     nanoseconds: int = 0
@@ -180,6 +181,14 @@ class Metrics:
             found.row_groups += 1
             found.rows += plan.rows.row_count
             found.dropped.append((file, plan.row_group))
+            if reason in found.reasons or len(found.reasons) < MOST_REASONS:
+                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+
+    def drop_file(self, stage: str, reason: str) -> None:
+        """One file more of which a stage has found, without its footer, that no row passes."""
+        with self._lock:
+            found = self.stages.setdefault(stage, StageMetrics())
+            found.files += 1
             if reason in found.reasons or len(found.reasons) < MOST_REASONS:
                 found.reasons[reason] = found.reasons.get(reason, 0) + 1
 
