@@ -526,6 +526,13 @@ def test_other_folders_and_orders_of_keys_do_not_matter(tmp_path: Path) -> None:
     assert set(zip(table["a"].to_pylist(), table["b"].to_pylist(), strict=True)) == {(1, "x"), (2, "y")}
 
 
+def test_names_of_files_do_not_count(tmp_path: Path) -> None:
+    write_file(tmp_path / "year=1" / "k=1.parquet", 0)
+    write_file(tmp_path / "year=1" / "b.parquet", 0)
+    assert hw.scan(tmp_path).to_arrow().column_names == ["id", "name", "year"]
+    assert hw.scan(sorted(tmp_path.rglob("*.parquet"))).to_arrow().column_names == ["id", "name", "year"]
+
+
 def test_folders_above_what_was_opened_do_not_count(trips: Path) -> None:
     assert hw.scan(trips / "year=2022").schema.root.child("year") is None
     assert hw.scan(trips / "year=2022").to_arrow().column_names == ["id", "name", "city", "day"]
