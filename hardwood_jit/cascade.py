@@ -176,6 +176,9 @@ class FilteredGroup:
                 break
             if number or count < mask.size:
                 window.shrink(mask)
+            count = self._clear_pages(conjunct, window, mask, count)
+            if not count:
+                break
             before, started = count, time.perf_counter_ns()
             left = self._narrow_chunk(conjunct, mask)
             count = self._narrower.narrow(conjunct, window, mask, count) if left is None else left
@@ -194,6 +197,17 @@ class FilteredGroup:
         for start, stop in rows:
             mask[start:stop] = 1
         return mask, rows.row_count
+
+    def _clear_pages(self, conjunct: Node, window: Window, mask: Bytes, count: int) -> int:
+        """Rows of pages that their headers exclude are no candidates any more: how many candidates are left."""
+        proofs = self._file.header_proofs
+        if proofs is None or not isinstance(conjunct, ValueTest) or not proofs.is_worth_it(conjunct):
+            return count
+        started = time.perf_counter_ns()
+        pages = proofs.clear(conjunct, self._state.pages_under(conjunct.leaf, window.start, window.stop), mask)
+        left = int(np.count_nonzero(mask)) if pages else count
+        self._job.metrics.headers(pages, count - left, time.perf_counter_ns() - started)
+        return left
 
     def _narrow_chunk(self, conjunct: Node, mask: Bytes) -> int | None:
         """A test of one column on its whole chunk: candidates left; None where it goes the general way."""
@@ -351,8 +365,7 @@ class FilteredGroup:
             offset = first
         local = positions - np.int32(offset) if offset else positions
         pages = flat.pages_at(local)
-        share = len(positions) / max(last - first, 1)
-        if not decoder.has_packed_levels and can_gather(flat, pages, decoder.values, share):
+        if not decoder.has_packed_levels and can_gather(flat, pages, decoder.values, len(positions), last - first):
             return gather_column(flat, pages, local, decoder.values, self._scratch)
         pieces = []
         at = 0

@@ -1,13 +1,17 @@
-"""What a scan will do, or did: plan and measurements as text that reads well, and as a dict."""
+"""What a scan will do, or did: plan, stages of pruning and measurements as plain data; text and HTML from that."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hardwood_jit.metrics import GroupMetrics, StageMetrics
+from hardwood_jit.explain_text import explanation_html, explanation_text
+from hardwood_jit.kernels import tables
+from hardwood_jit.metrics import GroupMetrics, Metrics, StageMetrics
 from hardwood_jit.source import ReadCounts
+
+STAGE_ORDER = ("partitions", "statistics", "page index", "bloom filter", "dictionary", "page headers")
 
 
 @dataclass(frozen=True)
@@ -27,19 +31,105 @@ class PlannedConjunct:
     columns: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class StageReport:
+    """One stage of pruning: what came in, what it dropped and why. Bytes are those of the columns that are touched."""
+
+    name: str
+    row_groups_in: int
+    row_groups_dropped: int
+    rows_in: int
+    rows_dropped: int
+    pages_dropped: int  # in row groups that were kept
+    bytes_dropped: int
+    seconds: float
+    reasons: Mapping[str, int]  # -> row groups or files
+    files_dropped: int = 0  # whose row groups count nowhere here
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data.
+
+        >>> from hardwood_jit.explain import StageReport
+        >>> StageReport("statistics", 3, 1, 30, 10, 0, 500, 0.0, {"a: max 4 < 5": 1}).as_dict()["row_groups_kept"]
+        2
+        """
+        return {
+            "stage": self.name,
+            "files_dropped": self.files_dropped,
+            "row_groups_in": self.row_groups_in,
+            "row_groups_dropped": self.row_groups_dropped,
+            "row_groups_kept": self.row_groups_in - self.row_groups_dropped,
+            "rows_in": self.rows_in,
+            "rows_dropped": self.rows_dropped,
+            "rows_kept": self.rows_in - self.rows_dropped,
+            "pages_dropped": self.pages_dropped,
+            "bytes_dropped": self.bytes_dropped,
+            "seconds": self.seconds,
+            "reasons": dict(self.reasons),
+        }
+
+
+def report_stages(metrics: Metrics, row_groups: int, rows: int) -> list[StageReport]:
+    """The stages that did something, in their order; `row_groups` and `rows` are what the first of them got."""
+    reports = []
+    for name in sorted(metrics.stages, key=STAGE_ORDER.index):
+        stage = metrics.stages[name]
+        dropped_rows = stage.rows + sum(group.rows for group in stage.dropped)
+        reports.append(
+            StageReport(
+                name,
+                row_groups,
+                len(stage.dropped),
+                rows,
+                dropped_rows,
+                stage.pages,
+                stage.page_bytes + _stored_bytes(stage),
+                stage.nanoseconds / 1e9,
+                _reasons(stage),
+                len(stage.files),
+            )
+        )
+        row_groups -= len(stage.dropped)
+        rows -= dropped_rows
+    return reports
+
+
+def _stored_bytes(stage: StageMetrics) -> int:
+    """Stored bytes of the columns that a scan would have touched in the row groups that a stage dropped."""
+    total = 0
+    for group in stage.dropped:
+        file = group.file
+        leaves = {leaf.index for leaf in file.leaves}
+        if file.predicate is not None:
+            leaves |= {leaf.index for leaf in file.predicate.leaves}
+        total += int(file.metadata.chunk_table[group.row_group, sorted(leaves), tables.CHUNK_COMPRESSED].sum())
+    return total
+
+
+def _reasons(stage: StageMetrics) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for reason in (*stage.files, *(group.why() for group in stage.dropped)):
+        found[reason] = found.get(reason, 0) + 1
+    return found
+
+
 @dataclass
 class Explanation:
-    """`print` it, or ask `as_dict`.
+    """`print` it, show it in a notebook, or ask `as_dict`.
 
     >>> import hardwood_jit as hw
-    >>> explanation = hw.scan(trips).filter("fare > 10").select("id").explain()
-    >>> print(explanation)
+    >>> explanation = hw.scan(trips).filter("id > 3 and fare > 10").select("id").explain()
+    >>> print(explanation)  # doctest: +ELLIPSIS
     Scan of 1 file: 2 row groups, 6 rows
-      columns   id
-      filter    fare > 10
-        1. fare > 10
-    >>> explanation.as_dict()["rows_planned"]
-    6
+      columns       id
+      filter        id > 3 and fare > 10
+      statistics    1 of 2 row groups dropped (3 rows, ... bytes)
+                      id: max 3 < 4
+      to be tested
+        1. id > 3
+        2. fare > 10
+    >>> explanation.as_dict()["stages"][0]["rows_kept"]
+    3
     """
 
     file_count: int
@@ -49,9 +139,11 @@ class Explanation:
     predicate: str | None
     limits: tuple[str, ...] = ()
     conjuncts: tuple[PlannedConjunct, ...] = ()
+    stages: list[StageReport] = field(default_factory=list)
+    certain_groups: int = 0  # row groups whose wanted rows all pass, without a look at them
+    certain_rows: int = 0
     # After a run:
     measured: GroupMetrics | None = None
-    stages: dict[str, StageMetrics] = field(default_factory=dict)
     rows_out: int = 0
     seconds: float = 0.0
     read: ReadCounts | None = None
@@ -70,6 +162,10 @@ class Explanation:
             "columns": list(self.columns),
             "filter": self.predicate,
             "limits": list(self.limits),
+            "stages": [stage.as_dict() for stage in self.stages],
+            "row_groups_pruned": sum(stage.row_groups_dropped for stage in self.stages),
+            "row_groups_certain": self.certain_groups,
+            "rows_certain": self.certain_rows,
             "conjuncts": [{"text": part.text, "columns": list(part.columns)} for part in self.conjuncts],
         }
         if self.read is None:
@@ -79,11 +175,10 @@ class Explanation:
         found["requests"] = self.read.ranges
         found["bytes_read"] = self.read.bytes
         if self.measured is not None and self.predicate is not None:
-            found["conjuncts"] = [self._measured_conjunct(part) for part in self._in_order()]
+            found["conjuncts"] = [self.measured_conjunct(part) for part in self.in_order()]
             found["row_groups_scanned"] = self.measured.row_groups
-            found["files_pruned"] = sum(stage.files for stage in self.stages.values())
-            found["row_groups_pruned"] = sum(stage.row_groups for stage in self.stages.values())
             found["rows_scanned"] = self.measured.rows_in
+            found["bytes_decompressed"] = sum(column.bytes_decompressed for column in self.measured.columns.values())
             found["peak_page_bytes"] = self.measured.peak_page_bytes
             found["column_pages"] = {
                 path: {
@@ -98,13 +193,15 @@ class Explanation:
             }
         return found
 
-    def _in_order(self) -> list[PlannedConjunct]:
-        """As they ran, most candidates first; those that never ran last."""
-        assert self.measured is not None
+    def in_order(self) -> list[PlannedConjunct]:
+        """The conjuncts as they ran, most candidates first; those that never ran last."""
+        if self.measured is None:
+            return list(self.conjuncts)
         known = self.measured.conjuncts
         return sorted(self.conjuncts, key=lambda part: -known[part.text].rows_in if part.text in known else 1)
 
-    def _measured_conjunct(self, part: PlannedConjunct) -> dict[str, Any]:
+    def measured_conjunct(self, part: PlannedConjunct) -> dict[str, Any]:
+        """What a run has measured of a conjunct."""
         assert self.measured is not None
         measured = self.measured.conjuncts.get(part.text)
         columns = [self.measured.columns[path] for path in part.columns if path in self.measured.columns]
@@ -117,66 +214,18 @@ class Explanation:
             "pages_decompressed": sum(column.pages_decompressed for column in columns),
             "pages_skipped": sum(column.pages_skipped for column in columns),
             "kernels": [
-                {"shape": use.shape, "origin": use.origin, "source": use.source} for use in self._kernels(part)
+                {"shape": use.shape, "origin": use.origin, "source": use.source} for use in self.kernels(part)
             ],
         }
 
-    def _kernels(self, part: PlannedConjunct) -> list[KernelUse]:
+    def kernels(self, part: PlannedConjunct) -> list[KernelUse]:
+        """What tested a conjunct."""
         assert self.measured is not None
         found = self.measured.kernels.get(part.text, {})
         return [KernelUse(shape, origin, self.sources.get(shape)) for shape, origin in sorted(found.items())]
 
     def __str__(self) -> str:
-        files = f"{self.file_count} file" + ("" if self.file_count == 1 else "s")
-        groups = f"{self.row_groups:,} row group" + ("" if self.row_groups == 1 else "s")
-        lines = [f"Scan of {files}: {groups}, {self.rows:,} rows"]
-        lines.append(f"  columns   {_shortened(self.columns)}")
-        if self.predicate is not None:
-            lines.append(f"  filter    {self.predicate}")
-        if self.limits:
-            lines.append(f"  limits    {', '.join(self.limits)}")
-        if self.read is None:
-            lines += [f"    {number}. {part.text}" for number, part in enumerate(self.conjuncts, 1)]
-            return "\n".join(lines)
-        if self.measured is not None and self.predicate is not None:
-            lines += self._measured_lines()
-        lines.append(
-            f"  result    {self.rows_out:,} rows in {self.seconds * 1000:.1f} ms; "
-            f"{self.read.bytes:,} bytes read in {self.read.ranges:,} requests"
-        )
-        return "\n".join(lines)
+        return explanation_text(self.as_dict())
 
-    def _measured_lines(self) -> list[str]:
-        measured = self.measured
-        assert measured is not None
-        lines = [f"  scanned   {measured.row_groups:,} row groups, {measured.rows_in:,} rows"]
-        for name, stage in self.stages.items():
-            if stage.files:
-                lines.append(f"  {name}: {stage.files:,} files dropped, their footers not read")
-                continue
-            lines.append(f"  {name}: {stage.row_groups:,} row groups and {stage.rows:,} rows dropped")
-        for number, part in enumerate(self._in_order(), 1):
-            facts = self._measured_conjunct(part)
-            share = 100 * facts["rows_out"] / facts["rows_in"] if facts["rows_in"] else 0.0
-            lines.append(f"    {number}. {part.text}")
-            lines.append(
-                f"       {facts['rows_in']:,} rows in, {facts['rows_out']:,} out ({share:.2f} %), "
-                f"{facts['nanoseconds_per_row']:.2f} ns a row; "
-                f"pages: {facts['pages_decompressed']:,} decompressed, {facts['pages_skipped']:,} skipped"
-            )
-            for use in self._kernels(part):
-                where = f", source {use.source}" if use.source else ""
-                lines.append(f"       kernel {use.shape}: {use.origin}{where}")
-        outputs = {path: column for path, column in measured.columns.items() if column.is_output}
-        if outputs:
-            lines.append("  output columns, pages decompressed / skipped")
-        for path, column in outputs.items():
-            both = " (also filtered)" if column.is_filter else ""
-            lines.append(f"    {path}: {column.pages_decompressed:,} / {column.pages_skipped:,}{both}")
-        lines.append(f"  memory    at most {measured.peak_page_bytes:,} bytes of decompressed pages in a row group")
-        return lines
-
-
-def _shortened(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:8])
-    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
+    def _repr_html_(self) -> str:
+        return explanation_html(self.as_dict())

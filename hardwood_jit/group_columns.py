@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from hardwood_jit.errors import CorruptFileError, place
 from hardwood_jit.group_index import GroupIndexes
+from hardwood_jit.header_proofs import HeaderProofs
 from hardwood_jit.kernels import tables
 from hardwood_jit.memory import Arena, Scratch
 from hardwood_jit.metadata.page_index import OffsetIndex
@@ -60,6 +62,11 @@ class ScanFile:
             assert self.predicate is not None
             self._tests = prepare_tests(self.predicate.conjuncts)
         return self._tests
+
+    @cached_property
+    def header_proofs(self) -> HeaderProofs | None:
+        """What page headers say of the predicate; None where nothing is proved from metadata."""
+        return None if self.prover is None else HeaderProofs(self.prover)
 
     def bloom_hashes(self, test: ValueTest) -> NDArray[np.uint64] | None:
         """What a bloom filter is asked about a test; None where it cannot be asked."""
@@ -201,6 +208,19 @@ class GroupColumns:
                 pieces.append(buffer[at + start - offset : at + stop - offset])
             fetched.append(pieces)
         return fetched
+
+    def left_out(self, leaves: Iterable[Leaf], before: RowRanges, after: RowRanges) -> tuple[int, int]:
+        """Pages of some columns, and their bytes, that hold rows of `before` but none of `after`."""
+        pages = byte_count = 0
+        for leaf in leaves:
+            index = self.indexes.offset_index(leaf)
+            if index is not None:
+                firsts = index.first_rows.tolist()
+                gone = set(pages_of_rows(firsts, self.row_count, before))
+                gone -= set(pages_of_rows(firsts, self.row_count, after))
+                pages += len(gone)
+                byte_count += int(index.sizes[sorted(gone)].sum())
+        return pages, byte_count
 
     # The pages that a part of a row group needs
 

@@ -45,6 +45,7 @@ class ScanJob:
     noted: int = 0
     # With a filter:
     metrics: Metrics = field(default_factory=Metrics)
+    explains: bool = False  # counts what only `explain` shows
 
     @property
     def order(self) -> ConjunctOrder:

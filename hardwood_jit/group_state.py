@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from hardwood_jit.group_columns import FetchedColumn, GroupColumns, ScanFile
+from hardwood_jit.kernels.tables import PAGE_VALUES
 from hardwood_jit.memory import Scratch
 from hardwood_jit.metrics import ColumnMetrics, GroupMetrics
 from hardwood_jit.plan.row_ranges import RowRanges
@@ -13,7 +14,7 @@ from hardwood_jit.plan.row_ranges import RowRanges
 if TYPE_CHECKING:
     from hardwood_jit.jit.chunk import Chunk
     from hardwood_jit.jit.column_decoder import ColumnDecoder
-    from hardwood_jit.jit.value_decoder import Wanted
+    from hardwood_jit.jit.value_decoder import Bytes, Wanted
     from hardwood_jit.metadata.schema import Leaf
 
 
@@ -64,6 +65,26 @@ class GroupState:
         if leaf.index not in self._chunks:
             self._chunks[leaf.index] = self._open_chunk(leaf)
         return self._chunks[leaf.index]
+
+    def pages_under(self, leaf: Leaf, start: int, stop: int) -> Iterator[tuple[list[int], Bytes, int, int]]:
+        """Headers of the pages of a flat column under some rows, the bytes they count in, and their rows there."""
+        chunk = self.chunk(leaf)
+        if chunk is not None:
+            first = 0
+            for header in chunk.table[len(chunk.table) - chunk.page_count :].tolist():
+                last = first + header[PAGE_VALUES]
+                yield header, chunk.raw, first, last
+                first = last
+            return
+        decoder = self.decoders[leaf.index]
+        if not decoder.is_flat:
+            return
+        reader = decoder.reader
+        for page in range(*decoder.pages_of(start, stop)):
+            piece = reader.stored_piece(page)
+            if piece is not None:
+                first, last = reader.first_rows[page], reader.stop_rows[page]
+                yield reader.headers[page], piece, max(first - start, 0), min(last, stop) - start
 
     def _open_chunk(self, leaf: Leaf) -> Chunk | None:
         from hardwood_jit.jit.chunk import open_chunk

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hardwood_jit.batch import Batch
 from hardwood_jit.errors import CorruptFileError
+from hardwood_jit.memory import Scratch
 from hardwood_jit.metadata.footer_cache import footer_cache
 from hardwood_jit.metadata.schema import Leaf, Schema
 from hardwood_jit.options import BATCH_BYTES
@@ -273,7 +274,7 @@ class Scan:
         >>> [part["rows_out"] for part in explanation.as_dict()["conjuncts"]]
         [3]
         """
-        from hardwood_jit.explain import Explanation, PlannedConjunct
+        from hardwood_jit.explain import Explanation, PlannedConjunct, report_stages
 
         self._check_open()
         selection = self._selection
@@ -294,23 +295,36 @@ class Scan:
                 PlannedConjunct(part.text, tuple(leaf.dotted for leaf in part.leaves)) for part in bound.conjuncts
             ),
         )
-        if analyze:
-            self._analyze(found)
-        return found
-
-    def _analyze(self, found: Explanation) -> None:
-        from hardwood_jit.jit.fused_kernels import FUSED
         from hardwood_jit.jit.value_decoder import Wanted
 
         job = self._job(self.schema, lambda leaf: Wanted(), bounded=True)
+        job.explains = True
+        if analyze:
+            self._analyze(found, job)
+        elif bound is not None:
+            self._prove_only(job)
+        found.stages = report_stages(job.metrics, found.row_groups, found.rows)
+        found.certain_groups, found.certain_rows = job.metrics.certain_groups, job.metrics.certain_rows
+        return found
+
+    def _analyze(self, found: Explanation, job: ScanJob) -> None:
+        from hardwood_jit.jit.fused_kernels import FUSED
+
         before, started = self._dataset.counts, time.perf_counter()
         for batch in self._batches_of(job, _same, bounded=True, progress=False):
             found.rows_out += batch.num_rows
         found.seconds = time.perf_counter() - started
         found.read = self._dataset.counts - before
         found.measured = job.metrics.total
-        found.stages = job.metrics.stages
         found.sources = FUSED.sources()
+
+    def _prove_only(self, job: ScanJob) -> None:
+        """What footers, page indexes and bloom filters prove; no page is read."""
+        from hardwood_jit.plan.prune import BLOOM, PAGE_INDEX
+        from hardwood_jit.scanner import open_group
+
+        for task in self._planner(job).tasks():
+            open_group(job, task, Scratch(), (PAGE_INDEX, BLOOM))
 
     def __arrow_c_schema__(self) -> object:
         """The schema as an Arrow PyCapsule.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hardwood_jit.physical import PhysicalType
 from hardwood_jit.plan.bound import AllOf, AnyOf, Fixed, GroupTest, Node, PairTest, ValueTest
+from hardwood_jit.plan.prune import PAGE_HEADERS, PAGE_INDEX
 
 if TYPE_CHECKING:
     from hardwood_jit.group_columns import ScanFile
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from hardwood_jit.plan.prune import GroupProof
     from hardwood_jit.plan.scan_plan import GroupPlan
 
-MOST_REASONS = 1000  # different ones that are kept
 
 @dataclass
 class ConjunctMetrics:
@@ -101,17 +101,26 @@ class GroupMetrics:
             self.column(path, column)
 
 
+@dataclass(frozen=True, slots=True)
+class DroppedGroup:
+    """A row group in which a stage has proved that no row passes. Why and how many bytes: only `explain` asks."""
+
+    file: ScanFile
+    row_group: int
+    rows: int
+    why: Callable[[], str]
+
+
 @dataclass
 class StageMetrics:
     """What one stage of pruning has proved."""
 
-    files: int = 0  # without a match, before their footers were read
-    row_groups: int = 0  # without a match
-    rows: int = 0  # without a match, those of dropped row groups included
+    files: list[str] = field(default_factory=list)  # dropped as a whole: why each of them
+    dropped: list[DroppedGroup] = field(default_factory=list)
+    rows: int = 0  # without a match, in row groups that were not dropped as a whole
+    pages: int = 0  # in those row groups, of columns that the scan touches; counted only for `explain`
+    page_bytes: int = 0
     nanoseconds: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)  # why row groups were dropped -> how many
-    # Which row groups, so that `explain` can sum up their bytes: nobody else pays for that.
-    dropped: list[tuple[ScanFile, int]] = field(default_factory=list)
 
 
 class ConjunctOrder:
@@ -161,7 +170,6 @@ class Metrics:
         self.order = ConjunctOrder(self.total)
         self._lock = threading.Lock()
         self.stages: dict[str, StageMetrics] = {}
-        self.proof_ns = 0
         self.certain_groups = 0
         self.certain_rows = 0
 
@@ -174,31 +182,42 @@ class Metrics:
         """A fresh one, for the thread that reads the next row group."""
         return GroupMetrics()
 
-    def drop(self, stage: str, file: ScanFile, plan: GroupPlan, reason: str) -> None:
+    def drop(self, stage: str, file: ScanFile, plan: GroupPlan, why: Callable[[], str]) -> None:
         """One row group more in which a stage has found that no row passes."""
         with self._lock:
             found = self.stages.setdefault(stage, StageMetrics())
-            found.row_groups += 1
-            found.rows += plan.rows.row_count
-            found.dropped.append((file, plan.row_group))
-            if reason in found.reasons or len(found.reasons) < MOST_REASONS:
-                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+            found.dropped.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
 
-    def drop_file(self, stage: str, reason: str) -> None:
+    def drop_file(self, stage: str, why: str) -> None:
         """One file more of which a stage has found, without its footer, that no row passes."""
         with self._lock:
-            found = self.stages.setdefault(stage, StageMetrics())
-            found.files += 1
-            if reason in found.reasons or len(found.reasons) < MOST_REASONS:
-                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+            self.stages.setdefault(stage, StageMetrics()).files.append(why)
 
-    def proved(self, proof: GroupProof, nanoseconds: int) -> None:
-        """What the stages after the footer have said of a row group."""
+    def proved(self, proof: GroupProof, saved: tuple[int, int] = (0, 0)) -> None:
+        """What the stages after the footer have said of a row group; `saved` are pages and bytes left out."""
         with self._lock:
-            self.proof_ns += nanoseconds
+            for stage, nanoseconds in proof.nanoseconds.items():
+                self.stages.setdefault(stage, StageMetrics()).nanoseconds += nanoseconds
             if proof.rows:
                 for stage, rows in proof.dropped.items():
-                    self.stages.setdefault(stage, StageMetrics()).rows += rows
+                    self.stages[stage].rows += rows
+            if saved[0]:
+                index = self.stages[PAGE_INDEX]
+                index.pages += saved[0]
+                index.page_bytes += saved[1]
+
+    def headers(self, pages: int, rows: int, nanoseconds: int) -> None:
+        """What page headers have excluded in a window."""
+        with self._lock:
+            found = self.stages.setdefault(PAGE_HEADERS, StageMetrics())
+            found.pages += pages
+            found.rows += rows
+            found.nanoseconds += nanoseconds
+
+    def took(self, stage: str, nanoseconds: int) -> None:
+        """Time that a stage took beside what it proved."""
+        with self._lock:
+            self.stages.setdefault(stage, StageMetrics()).nanoseconds += nanoseconds
 
     def certain(self, rows: int) -> None:
         """A row group whose wanted rows all pass, without a look at them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hardwood_jit.group_columns import GroupColumns, ScanFile
-    from hardwood_jit.group_index import GroupIndexes
     from hardwood_jit.metadata.footer import ColumnChunk
     from hardwood_jit.metadata.schema import Leaf
     from hardwood_jit.plan.bound import ValueTest
@@ -37,19 +35,24 @@ DATA_PAGES = frozenset({PageKind.DATA_PAGE, PageKind.DATA_PAGE_V2})
 class GroupProbe:
     """One row group of a file; asked by `plan.prune.Prover`."""
 
-    def __init__(self, file: ScanFile, columns: GroupColumns, indexes: GroupIndexes, scratch: Scratch) -> None:
+    def __init__(self, file: ScanFile, columns: GroupColumns, scratch: Scratch) -> None:
         self._file = file
         self._group = columns.group
         self._columns = columns
-        self._indexes = indexes
+        self._indexes = columns.indexes
         self._scratch = scratch
-
-    def prefetch(self, filters: Sequence[Leaf], outputs: Sequence[Leaf]) -> None:
-        """Read together what the page index stage and the fetch after it need."""
-        self._indexes.load(filters, [*filters, *outputs])
+        self._has_read_indexes = False
 
     def page_facts(self, leaf: Leaf, reader: BoundsReader) -> PageFacts | None:
         """What the page index says of each page of a column; None without one that fits."""
+        if self._group.columns[leaf.index].column_index_range is None:
+            return None
+        if not self._has_read_indexes:
+            # At once what this stage and the fetch after it need: fewer requests.
+            assert self._file.predicate is not None
+            filters = self._file.predicate.leaves
+            self._indexes.load(filters, [*filters, *self._file.leaves])
+            self._has_read_indexes = True
         columns, offsets = self._indexes.column_index(leaf), self._indexes.offset_index(leaf)
         return None if columns is None or offsets is None else facts_of_index(columns, offsets, reader)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ class TaskPlanner:
         self.skip_left = selection.skip or 0
 
     def plans(self) -> Iterator[GroupPlan]:
-        """The row groups by position alone, whatever the predicate."""
+        """The row groups by position, whatever the predicate, in files that partition columns leave."""
         files = self._dataset.files
         # Ranges of row numbers count the rows of every file, so that all footers are needed.
         may_drop = self._selection.row_ranges is None
@@ -55,7 +56,8 @@ class TaskPlanner:
         def groups_of(number: int) -> Sequence[GroupFacts]:
             return () if may_drop and self._is_dropped(number) else files[number].metadata.row_groups
 
-        return plan_scan(self._selection, len(files), groups_of)
+        plans = plan_scan(self._selection, len(files), groups_of)
+        return (plan for plan in plans if not self._is_dropped(plan.file))
 
     def _partition_filter(self) -> PartitionFilter | None:
         """What the predicate says of whole files; None without a predicate or partition columns."""
@@ -89,23 +91,27 @@ class TaskPlanner:
     def _opened(self) -> Iterator[tuple[ScanFile, GroupPlan]]:
         number, file = -1, None
         for plan in self.plans():
-            if self._is_dropped(plan.file):
-                continue
             if plan.file != number or file is None:
                 number, file = plan.file, self._open_file(plan.file)
             yield file, plan
 
     def _judged(self) -> Iterator[GroupTask]:
         """Row groups that statistics do not prove empty."""
-        for file, plan in self._opened():
-            if file.prover is None:
-                yield GroupTask(file, plan)
-                continue
-            verdicts = file.prover.verdicts(file.metadata.row_groups[plan.row_group].columns)
-            if verdicts.verdict is NEVER:
-                self._metrics.drop(STATISTICS, file, plan, verdicts.reason)
-            else:
-                yield GroupTask(file, plan, verdicts)
+        spent = 0
+        try:
+            for file, plan in self._opened():
+                if file.prover is None:
+                    yield GroupTask(file, plan)
+                    continue
+                started = time.perf_counter_ns()
+                verdicts = file.prover.verdicts(plan.row_group, file.metadata.row_groups[plan.row_group].columns)
+                spent += time.perf_counter_ns() - started
+                if verdicts.verdict is NEVER:
+                    self._metrics.drop(STATISTICS, file, plan, verdicts.why)
+                else:
+                    yield GroupTask(file, plan, verdicts)
+        finally:
+            self._metrics.took(STATISTICS, spent)
 
     def _forward(self) -> Iterator[GroupTask]:
         """head() and skip() count matches. Where statistics say that all rows match, they are counted here."""
@@ -169,7 +175,7 @@ class TaskPlanner:
             bound = partition_filter.bind_to(metadata.schema, number)
         prover = None
         if self._selection.use_metadata:
-            prover = Prover(bound, metadata.column_orders, metadata.created_by)
+            prover = Prover(bound, metadata.column_orders, metadata.created_by, metadata.memo)
         return ScanFile(file.source, metadata, leaves, bound, prover, constants)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from hardwood_jit.batch import Batch
@@ -15,7 +14,7 @@ from hardwood_jit.group_columns import GroupColumns
 from hardwood_jit.group_scan import GroupScan, ScanJob, bare_batches
 from hardwood_jit.memory import Scratch
 from hardwood_jit.partitions import add_constants
-from hardwood_jit.plan.prune import GroupProof
+from hardwood_jit.plan.prune import STAGES, GroupProof
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
 from hardwood_jit.probe import GroupProbe
@@ -31,6 +30,33 @@ def build_wanted_kernels() -> None:
     FUSED.build_wanted()
 
 
+@dataclass(frozen=True, slots=True)
+class OpenGroup:
+    """A row group under a predicate, and what metadata has proved about it."""
+
+    columns: GroupColumns
+    proof: GroupProof
+    rows: RowRanges  # that may pass; of a row group that passes as a whole, no more than are wanted
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether all these rows pass, without a look at them."""
+        return not self.proof.active(self.proof.rows)
+
+
+def open_group(job: ScanJob, task: GroupTask, scratch: Scratch, stages: Sequence[str] = STAGES) -> OpenGroup | None:
+    """All proofs about a row group, noted for `explain`; None where no row can pass."""
+    columns = GroupColumns(task.file, task.plan, job.options, scratch)
+    proof = prove_group(job, task, columns, scratch, stages)
+    if not proof.rows:
+        job.metrics.drop(proof.stage, task.file, task.plan, lambda: proof.reason)
+        return None
+    found = OpenGroup(columns, proof, proof.rows if task.limit is None else proof.rows.head(task.limit))
+    if found.is_certain:
+        job.metrics.certain(found.rows.row_count)
+    return found
+
+
 def group_batches(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterator[Batch]:
     """The batches of one row group, partition columns included."""
     constants = task.file.constants
@@ -43,17 +69,14 @@ def _batches_of_file(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterato
     file, plan = task.file, task.plan
     if file.predicate is None or not file.predicate.conjuncts:
         return _unfiltered(job, task, plan, scratch)
-    columns = GroupColumns(file, plan, job.options, scratch)
-    measured = job.metrics.group()
-    proof = prove_group(job, task, columns, scratch)
-    if not proof.rows:
-        job.metrics.drop(proof.stage, file, plan, proof.reason)
+    found = open_group(job, task, scratch)
+    if found is None:
         return iter(())
-    if proof.active(proof.rows):
-        return FilteredGroup(job, file, plan, proof, columns, scratch, measured, task.limit).batches()
-    rows = proof.rows if task.limit is None else proof.rows.head(task.limit)
-    job.metrics.certain(rows.row_count)
-    return _unfiltered(job, task, replace(plan, rows=rows, whole=rows.covers(columns.row_count)), scratch)
+    if found.is_certain:
+        rows = found.rows
+        return _unfiltered(job, task, replace(plan, rows=rows, whole=rows.covers(found.columns.row_count)), scratch)
+    measured = job.metrics.group()
+    return FilteredGroup(job, file, plan, found.proof, found.columns, scratch, measured, task.limit).batches()
 
 
 def _unfiltered(job: ScanJob, task: GroupTask, plan: GroupPlan, scratch: Scratch) -> Iterator[Batch]:
@@ -62,16 +85,20 @@ def _unfiltered(job: ScanJob, task: GroupTask, plan: GroupPlan, scratch: Scratch
     return GroupScan(job, task.file, plan, scratch).batches()
 
 
-def prove_group(job: ScanJob, task: GroupTask, columns: GroupColumns, scratch: Scratch) -> GroupProof:
+def prove_group(
+    job: ScanJob, task: GroupTask, columns: GroupColumns, scratch: Scratch, stages: Sequence[str] = STAGES
+) -> GroupProof:
     """Which rows of a row group are left to be tested, and with what."""
     file, rows = task.file, task.plan.rows
     assert file.predicate is not None
     if file.prover is None or task.verdicts is None:
         return GroupProof(rows, (RowRanges(()),) * len(file.predicate.conjuncts))
-    probe = GroupProbe(file, columns, columns.indexes, scratch)
-    started = time.perf_counter_ns()
-    proof = file.prover.prove(task.verdicts, rows, columns.row_count, probe)
-    job.metrics.proved(proof, time.perf_counter_ns() - started)
+    probe = GroupProbe(file, columns, scratch)
+    proof = file.prover.prove(task.verdicts, rows, columns.row_count, probe, stages)
+    saved = (0, 0)
+    if job.explains and proof.rows and proof.dropped:
+        saved = columns.left_out({*file.leaves, *file.predicate.leaves}, rows, proof.rows)
+    job.metrics.proved(proof, saved)
     return proof
 
 

@@ -77,7 +77,7 @@ def inflate_body(src, pos, end, codec, out, start, stop):
     if start == stop:
         return np.int64(OK)
     if codec == _SNAPPY:
-        return inflate_block(src, pos, end, out, start, stop)
+        return inflate_block(src, pos, end, out, start, stop, stop)
     if end - pos != stop - start:
         return np.int64(CORRUPT)
     copy_bytes(out, start, src, pos, end - pos)

@@ -11,7 +11,8 @@ import numpy as np
 
 from .bits import copy_16, copy_bytes, load_u64, read_varint, store_u64
 from .compiled import block, fail, kernel
-from .status import BAD_COUNT, CORRUPT, OK, TRUNCATED
+from .slices import SLACK
+from .status import BAD_COUNT, CORRUPT, OK, OUTPUT_FULL, TRUNCATED
 
 # Columns of the table of pages; all int64, checked by the caller to lie inside `src` and `out`.
 IN_START = 0
@@ -42,8 +43,8 @@ _ELEMENTS = _element_table()
 
 
 @block
-def inflate_block(src, pos, end, out, start, stop):
-    """Decompress src[pos:end] into out[start:stop], filling it exactly: OK or a status."""
+def inflate_block(src, pos, end, out, start, stop, enough):
+    """Decompress src[pos:end] into out[start:stop], filling it exactly, or up to `enough` and a bit: OK or a status."""
     size, pos = read_varint(src, pos, end)
     if pos < 0:
         return np.int64(TRUNCATED)
@@ -52,7 +53,7 @@ def inflate_block(src, pos, end, out, start, stop):
     at = np.int64(start)
     # Positions up to which a fixed number of bytes may be moved whatever the element's length.
     safe_in = min(end, np.int64(src.shape[0]) - _SPARE)
-    safe_out = stop - _SPARE
+    safe_out = min(stop - _SPARE, enough)
     while pos < end:
         if pos < safe_in and at < safe_out:
             word = load_u64(src, pos)
@@ -88,6 +89,8 @@ def inflate_block(src, pos, end, out, start, stop):
                     target += 8
                     source += 8
                 continue
+        if at >= enough and enough < stop:
+            return np.int64(OK)
         tag = np.int64(src[np.uint64(pos)])
         kind = tag & 3
         pos += 1
@@ -133,8 +136,22 @@ def inflate_pages(src, table, out):
     """Decompress every row of `table` from `src` into `out` (both uint8): OK or `fail`."""
     for row in range(table.shape[0]):
         status = inflate_block(
-            src, table[row, IN_START], table[row, IN_END], out, table[row, OUT_START], table[row, OUT_END]
+            src,
+            table[row, IN_START],
+            table[row, IN_END],
+            out,
+            table[row, OUT_START],
+            table[row, OUT_END],
+            table[row, OUT_END],
         )
         if status < 0:
             return fail(status, row)
     return np.int64(OK)
+
+
+@kernel
+def inflate_prefix(src, out, size, enough):
+    """Decompress a block of `size` bytes into `out` as far as its first `enough` bytes need it: OK or a status."""
+    if size > np.int64(out.shape[0]) - SLACK or enough > size:
+        return np.int64(OUTPUT_FULL)
+    return inflate_block(src, 0, np.int64(src.shape[0]), out, 0, size, enough)

@@ -1,7 +1,19 @@
 """Tests share one kernel cache folder, so that a kernel compiles once per machine and not once per test process."""
 
-import hardwood_jit.jit.kernel_cache  # noqa: F401
+from collections.abc import Iterator
+
+import pytest
+
+import hardwood_jit as hw
+import hardwood_jit.jit.kernel_cache
 from hardwood_jit.jit.fused_kernels import FUSED
 
 # Every shape costs half a second to build: tests run on the general kernels, those of generated kernels ask for them.
 FUSED.building = "never"
+
+
+@pytest.fixture(autouse=True)
+def forgotten_footers() -> Iterator[None]:
+    """What a test counts must not depend on the footers that another one has left."""
+    hw.footer_cache.clear()
+    yield

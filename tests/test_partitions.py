@@ -413,13 +413,20 @@ def test_null_tests_are_not_decided_by_the_first_file(tmp_path: Path) -> None:
 
 def test_explain_says_which_files_were_dropped(trips: Path) -> None:
     explanation = hw.scan(trips).filter("year = 2024 and id > 0").explain(analyze=True)
-    stage = explanation.stages["partitions"]
-    assert (stage.files, stage.reasons) == (6, {"year=2022: year = 2024": 3, "year=2023: year = 2024": 3})
-    assert explanation.as_dict()["files_pruned"] == 6
-    assert "partitions: 6 files dropped" in str(explanation)
-    assert hw.scan(trips).filter("year = 2024").explain().as_dict()["rows_planned"] == 3 * ROWS
-    reasons = hw.scan(trips).filter("city = 'Oslo' and year > 0").explain(analyze=True).stages["partitions"].reasons
-    assert reasons == {f"city={name}: city = 'Oslo'": 3 for name in ("New York", "Évora", "null")}
+    stage = explanation.stages[0]
+    assert (stage.name, stage.files_dropped, stage.row_groups_in) == ("partitions", 6, 6)
+    assert stage.reasons == {"year=2022: year = 2024": 3, "year=2023: year = 2024": 3}
+    assert explanation.as_dict()["stages"][0]["files_dropped"] == 6
+    assert "partitions    6 files dropped\n                  3 times year=2022: year = 2024\n" in str(explanation)
+    assert "6 files dropped" in explanation._repr_html_()
+    planned = hw.scan(trips).filter("year = 2024").explain()
+    assert planned.as_dict()["rows_planned"] == 3 * ROWS
+    assert (planned.stages[0].files_dropped, planned.certain_rows) == (6, 3 * ROWS)
+    for analyze in (False, True):
+        stages = hw.scan(trips).filter("city = 'Oslo' and year > 0").explain(analyze=analyze).stages
+        assert stages[0].reasons == {f"city={name}: city = 'Oslo'": 3 for name in ("New York", "Évora", "null")}
+    ranges = hw.scan(trips).filter("year = 2024").row_ranges([(0, 9 * ROWS)]).explain()
+    assert (ranges.rows, ranges.stages[0].files_dropped) == (3 * ROWS, 6)
 
 
 # Selection of rows

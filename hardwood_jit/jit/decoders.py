@@ -85,6 +85,7 @@ _TAKEN = f"int32[::1], {_OPENED}, int64[::1], int32[::1], int64[:,::1], uint64[:
 # Signatures by kernel; {t} is the type of values ("uint8", "uint32", "uint64"), {o} of offsets ("int32", "int64").
 SIGNATURES: dict[str, str] = {
     "snappy.inflate_pages": "int64(uint8[::1], int64[:,::1], uint8[::1])",
+    "snappy.inflate_prefix": "int64(uint8[::1], uint8[::1], int64, int64)",
     "levels.slice_required": "int64(int64[:,::1], int64, int64, int64[:,::1])",
     "levels.read_validity": f"int64({_PAGES}, int64, int64, uint64[::1], int64[::1], int64[:,::1])",
     "levels.read_levels": f"int64({_PAGES}, int64, int64, uint8[::1], uint8[::1], int64[:,::1])",

@@ -41,6 +41,7 @@ _WIDTH_OF = {
 
 FILTERS = (
     "snappy.inflate_pages",
+    "snappy.inflate_prefix",
     "fused.narrow_dictionary",
     "take.find_byte_arrays",
     "compare.test_plain",

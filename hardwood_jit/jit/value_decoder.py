@@ -476,7 +476,23 @@ class ValueDecoder:
 
     # Dictionaries
 
-    def _dictionary_page(self) -> tuple[Bytes, int, int]:
+    @property
+    def has_entries(self) -> bool:
+        """Whether the dictionary has been taken apart."""
+        return self._dictionary is not None
+
+    def entry_count(self, t: str | None) -> int:
+        """Entries of the dictionary, numbers of dtype `t` or byte arrays, as many as its bytes can hold."""
+        reader = self.reader
+        if reader.dictionary_count < 0:
+            self.dictionary_page()  # says that there is none
+        count, byte_count = reader.dictionary_count, reader.dictionary_bytes
+        if count > byte_count // (4 if t is None else np.dtype(t).itemsize):
+            self._too_many(count, byte_count)
+        return count
+
+    def dictionary_page(self) -> tuple[Bytes, int, int]:
+        """The decompressed page, its bytes and the number of its entries, as its header says."""
         reader = self.reader
         page = reader.dictionary()
         if page is None:
@@ -491,20 +507,20 @@ class ValueDecoder:
         row[0, STREAM_COUNT] = row[0, TAKE] = row[0, SLOTS] = count
         return row
 
-    def _dictionary_failed(self, status: int) -> None:
+    def dictionary_failed(self, status: int) -> None:
         if status < 0:
             raise located(status, f"{self.reader.where()}: dictionary page")
 
     def words_dictionary(self, t: str) -> Dictionary:
         if self._dictionary is None:
-            page, byte_count, count = self._dictionary_page()
+            page, byte_count, count = self.dictionary_page()
             width = np.dtype(t).itemsize
             if t == "uint8":
                 if count > byte_count * 8:
                     self._too_many(count, byte_count)
                 values = np.empty(count, np.uint8)
                 row = self._dictionary_slice(byte_count, count)
-                self._dictionary_failed(load("plain.read_booleans")(page, row, NO_WORDS, values))
+                self.dictionary_failed(load("plain.read_booleans")(page, row, NO_WORDS, values))
             else:
                 if count > byte_count // width:
                     self._too_many(count, byte_count)
@@ -514,7 +530,7 @@ class ValueDecoder:
 
     def wide_dictionary(self, width: int) -> Dictionary:
         if self._dictionary is None:
-            page, byte_count, count = self._dictionary_page()
+            page, byte_count, count = self.dictionary_page()
             if width and count > byte_count // width:
                 self._too_many(count, byte_count)
             self._dictionary = Dictionary(count, page)
@@ -522,25 +538,25 @@ class ValueDecoder:
 
     def bytes_dictionary(self) -> Dictionary:
         if self._dictionary is None:
-            page, byte_count, count = self._dictionary_page()
+            page, byte_count, count = self.dictionary_page()
             if count > byte_count // 4:
                 self._too_many(count, byte_count)
             offsets = np.zeros(count + 1, np.int32)
             data = allocate(byte_count)
             row = self._dictionary_slice(byte_count, count)
-            self._dictionary_failed(load("plain.read_byte_arrays", o="int32")(page, row, NO_WORDS, offsets, data))
+            self.dictionary_failed(load("plain.read_byte_arrays", o="int32")(page, row, NO_WORDS, offsets, data))
             self._dictionary = Dictionary(count, data, offsets)
         return self._dictionary
 
     def _view_dictionary(self) -> Dictionary:
         """Views of the entries where they lie in the dictionary page, which becomes buffer 1 of the column."""
         if self._dictionary is None:
-            page, byte_count, count = self._dictionary_page()
+            page, byte_count, count = self.dictionary_page()
             if count > byte_count // 4:
                 self._too_many(count, byte_count)
             pairs = np.empty((count, 2), np.uint64)
             row = self._dictionary_slice(byte_count, count)
-            self._dictionary_failed(load("views.read_plain_views")(page, row, NO_WORDS, 1, pairs))
+            self.dictionary_failed(load("views.read_plain_views")(page, row, NO_WORDS, 1, pairs))
             is_text = bool(load("utf8.pages_are_ascii")(page, row)) if self.wanted.text else False
             if self.wanted.text and not is_text:
                 is_text = load("utf8.check_utf8_views")(pairs, count, 1, page) >= 0

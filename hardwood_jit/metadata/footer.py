@@ -461,6 +461,7 @@ class FileMetadata:
         self._footer = footer
         self._head = table[0]
         self._table_bytes = table.nbytes
+        self.memo: dict[Any, Any] = {}  # what planning has derived from this footer; lives as long as it is kept
         self.footer_bytes = int(footer.size)
         self.footer_start = source.size - 8 - self.footer_bytes
         self.version = int(self._head[t.HEAD_VERSION])

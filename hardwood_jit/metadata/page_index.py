@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hardwood_jit.errors import CorruptFileError
 from hardwood_jit.metadata import structs
 
+FEW_PAGES = 64
+
 
 @dataclass(frozen=True)
 class OffsetIndex:
@@ -83,7 +85,7 @@ def skim_offset_index(
     if rows < 1 or rows - 1 != table[0, t.INDEX_PAGES] or (row_count > 0 and rows == 1):
         return None
     columns = (t.LOCATION_OFFSET, t.LOCATION_BYTES, t.LOCATION_FIRST_ROW)
-    offsets, sizes, first_rows = (np.ascontiguousarray(table[1:rows, column]) for column in columns)
+    offsets, sizes, first_rows = (table[1:rows, column] for column in columns)
     if not _locations_fit(offsets, sizes, first_rows, row_count, byte_range):
         return None
     return OffsetIndex(offsets, sizes, first_rows, row_count)
@@ -96,8 +98,8 @@ def _locations_fit(
     row_count: int,
     byte_range: tuple[int, int] | None,
 ) -> bool:
-    if offsets.size == 0:
-        return True
+    if offsets.size <= FEW_PAGES:  # ten times as fast on short lists as with arrays
+        return _few_locations_fit(offsets.tolist(), sizes.tolist(), first_rows.tolist(), row_count, byte_range)
     # Bounds first: with offsets below 2**62 and 32-bit sizes no sum below can overflow.
     if offsets.min() < 0 or offsets.max() >= 1 << 62 or sizes.min() <= 0:
         return False
@@ -110,6 +112,17 @@ def _locations_fit(
         return True
     start, length = byte_range
     return bool(offsets[0] >= start and int(ends[-1]) <= start + length)
+
+
+def _few_locations_fit(
+    offsets: list[int], sizes: list[int], first_rows: list[int], row_count: int, byte_range: tuple[int, int] | None
+) -> bool:
+    end, row = (0, 0) if byte_range is None else (byte_range[0], 0)
+    for number, (offset, size, first) in enumerate(zip(offsets, sizes, first_rows, strict=True)):
+        if offset < end or offset >= 1 << 62 or size <= 0 or first < row or (number == 0 and first):
+            return False
+        end, row = offset + size, first
+    return not offsets or (row <= row_count and (byte_range is None or end <= byte_range[0] + byte_range[1]))
 
 
 def _counts(numbers: list[int] | None, count: int) -> NDArray[np.int64] | None:

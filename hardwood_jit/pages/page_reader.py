@@ -51,6 +51,7 @@ FIRST_BLOCK = 64 << 10  # a chunk read piece by piece starts small and doubles: 
 LAST_BLOCK = 4 << 20
 SPARE_BYTES = 100
 NOT_LOADED = (-1, -1)
+MOST_PREFIX = 0.8  # of a dictionary: if more of it is needed, all of it is decompressed, and kept
 
 
 @cache
@@ -177,6 +178,7 @@ class PageReader:
         self._values_left = facts.value_count
         self._extended = False
         self._dictionary: Bytes | None = None
+        self._stored_dictionary: tuple[list[int], Bytes] | None = None  # header and body, until somebody needs it
         self.dictionary_bytes = 0
         self.dictionary_count = -1
         self._ended = facts.value_count == 0 or (plan is not None and not plan.starts)
@@ -260,16 +262,16 @@ class PageReader:
             )
 
     def _take_rows(self, rows: list[list[int]]) -> None:
-        if rows[0][PAGE_KIND] == DICTIONARY_PAGE and not self.headers and self._dictionary is None:
-            self._load_dictionary(rows.pop(0))
+        if rows[0][PAGE_KIND] == DICTIONARY_PAGE and not self.headers and self.dictionary_count < 0:
+            self._find_dictionary(rows.pop(0))
         if self._flat and self.plan is None and all(row[PAGE_KIND] != DICTIONARY_PAGE for row in rows):
             self._take_flat_rows(rows)
             return
         for row in rows:
             if row[PAGE_KIND] == DICTIONARY_PAGE:
-                if self.headers or self._dictionary is not None:
+                if self.headers or self.dictionary_count >= 0:
                     raise CorruptFileError(f"{self.where(len(self.headers))}: a second dictionary page")
-                self._load_dictionary(row)
+                self._find_dictionary(row)
                 continue
             page = len(self.headers)
             first = self.stop_rows[-1] if page else 0
@@ -464,6 +466,10 @@ class PageReader:
         self.spans = kept
         self.first_held = self.first_held + gone if kept else max(page, self.first_held)
 
+    def stored_piece(self, page: int) -> Bytes | None:
+        """The bytes in which a page's header counts its positions; None once the page was decompressed or passed."""
+        return self._sources[page]
+
     @property
     def arena(self) -> Bytes:
         return self._arena.buffer
@@ -478,19 +484,35 @@ class PageReader:
 
     def dictionary(self) -> Bytes | None:
         """The decompressed dictionary page (own buffer with SLACK behind it), None when the chunk has none."""
+        if self._stored_dictionary is not None:
+            row, body = self._stored_dictionary
+            self._check_sum(row, body, None)
+            buffer = allocate(self.dictionary_bytes)
+            inflate(self._decompress, body, buffer[: self.dictionary_bytes], self.where, None)
+            self._dictionary, self._stored_dictionary = buffer, None
         return self._dictionary
 
-    def _load_dictionary(self, row: list[int]) -> None:
+    def dictionary_prefix(self, byte_count: int) -> Bytes | None:
+        """The dictionary page, of which the first `byte_count` bytes are right at least; None without one."""
+        stored = self._stored_dictionary
+        if stored is None or not self._is_snappy or byte_count > self.dictionary_bytes * MOST_PREFIX:
+            return self.dictionary()
+        row, body = stored
+        if row[PAGE_HAS_CRC] or not (body.flags.writeable and body.flags.c_contiguous):
+            return self.dictionary()
+        from hardwood_jit.jit.kernel_cache import load
+
+        buffer = allocate(self.dictionary_bytes)
+        status = load("snappy.inflate_prefix")(body, buffer, self.dictionary_bytes, byte_count)
+        return buffer if status >= 0 else self.dictionary()  # which says what is wrong
+
+    def _find_dictionary(self, row: list[int]) -> None:
         if row[PAGE_ENCODING] not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):
             raise CorruptFileError(f"{self.where()}: dictionary page with encoding number {row[PAGE_ENCODING]}")
-        body = self._piece[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
         self._check_size(row, None)
-        self._check_sum(row, body, None)
-        size = row[PAGE_UNCOMPRESSED]
-        buffer = allocate(size)
-        inflate(self._decompress, body, buffer[:size], self.where, None)
-        self._dictionary = buffer
-        self.dictionary_bytes = size
+        # Decompressed when a page needs it: those with survivors may have other encodings.
+        self._stored_dictionary = row, self._piece[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
+        self.dictionary_bytes = row[PAGE_UNCOMPRESSED]
         self.dictionary_count = row[PAGE_VALUES]
 
     def _check_sum(self, row: list[int], body: Bytes, page: int | None) -> None:

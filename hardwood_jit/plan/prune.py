@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import enum
 import itertools
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hardwood_jit.plan.bound import (
     AllOf,
@@ -36,9 +38,8 @@ if TYPE_CHECKING:
     from hardwood_jit.metadata.page_index import ColumnIndex, OffsetIndex
     from hardwood_jit.metadata.schema import Leaf
 
-STATISTICS, PAGE_INDEX, PAGE_HEADERS, BLOOM, DICTIONARY = STAGES = (
-    "statistics", "page index", "page headers", "bloom filter", "dictionary",
-)  # fmt: skip
+STATISTICS, PAGE_INDEX, BLOOM, DICTIONARY = STAGES = ("statistics", "page index", "bloom filter", "dictionary")
+PAGE_HEADERS = "page headers"  # looked at where a file has no page index, once its pages are in memory
 FEW_GROUPS = 4  # a stage that has proved nothing about a test in so many row groups is not asked again: asking costs
 
 
@@ -187,6 +188,8 @@ class ChunkFacts(Protocol):
     def num_values(self) -> int: ...
 
 
+Ask = Callable[[Node, "Proof"], tuple["Proof", str]]
+FactsOf = Callable[["Leaf", Domain], Facts]
 PageFacts = list[tuple[int, int, Facts]]  # first row, row after the last, what is known of the values; rows rise
 
 
@@ -212,7 +215,7 @@ class GroupVerdicts:
 
     conjuncts: tuple[Verdict, ...]
     tests: dict[int, Verdict]  # by identity
-    reason: str = ""  # why no row passes
+    why: Callable[[], str] = str  # why no row passes
 
     @property
     def verdict(self) -> Verdict:
@@ -228,6 +231,7 @@ class GroupProof:
     stage: str = ""  # the one that left no row
     reason: str = ""
     dropped: dict[str, int] = field(default_factory=dict)  # stage -> rows that it has proved away
+    nanoseconds: dict[str, int] = field(default_factory=dict)  # stage -> how long asking took
 
     def active(self, rows: RowRanges) -> tuple[int, ...]:
         """The conjuncts that some of these rows must still be tested with."""
@@ -238,11 +242,16 @@ class Prover:
     """The proofs of one bound predicate on the row groups of one file."""
 
     def __init__(
-        self, predicate: BoundPredicate, orders: Sequence[str | None], created_by: str | None = None
+        self,
+        predicate: BoundPredicate,
+        orders: Sequence[str | None],
+        created_by: str | None = None,
+        memo: dict[Any, Any] | None = None,
     ) -> None:
         self.conjuncts = predicate.conjuncts
         self._orders = orders
         self._created_by = created_by
+        self._memo: dict[Any, Any] = {} if memo is None else memo  # outlives this object where a footer is kept
         self._readers: dict[tuple[int, Domain], BoundsReader] = {}
         self._useless: dict[tuple[str, int], int] = {}  # stage and test -> row groups in a row without an effect
 
@@ -256,30 +265,33 @@ class Prover:
 
     # The footer
 
-    def verdicts(self, chunks: Sequence[ChunkFacts]) -> GroupVerdicts:
-        """What statistics say of the row group with these column chunks."""
+    def verdicts(self, number: int, chunks: Sequence[ChunkFacts]) -> GroupVerdicts:
+        """What statistics say of row group `number`, which has these column chunks."""
         tests: dict[int, Verdict] = {}
         conjuncts: list[Verdict] = []
+
+        def facts(leaf: Leaf, domain: Domain) -> Facts:
+            return self._chunk_facts(number, leaf, domain, chunks)
+
         for conjunct in self.conjuncts:
-            verdict = self._statistics_verdict(conjunct, chunks, tests)
+            verdict = self._statistics_verdict(conjunct, facts, tests)
             conjuncts.append(verdict)
             if verdict is NEVER:
                 missing = (NEVER,) * (len(self.conjuncts) - len(conjuncts))
-                return GroupVerdicts((*conjuncts, *missing), tests, self._why(conjunct, chunks))
+                return GroupVerdicts((*conjuncts, *missing), tests, partial(self._why, conjunct, facts))
         return GroupVerdicts(tuple(conjuncts), tests)
 
-    def _statistics_verdict(self, node: Node, chunks: Sequence[ChunkFacts], tests: dict[int, Verdict]) -> Verdict:
+    def _statistics_verdict(self, node: Node, facts: FactsOf, tests: dict[int, Verdict]) -> Verdict:
         match node:
             case ValueTest():
-                found = value_verdict(node, self._chunk_facts(node.leaf, node.domain, chunks))
+                found = value_verdict(node, facts(node.leaf, node.domain))
             case PairTest():
-                left = self._chunk_facts(node.left, node.left_domain, chunks)
-                right = self._chunk_facts(node.right, node.right_domain, chunks)
+                left, right = facts(node.left, node.left_domain), facts(node.right, node.right_domain)
                 found = pair_verdict(node, left, right)
             case AllOf():
-                return min(self._statistics_verdict(arg, chunks, tests) for arg in node.args)
+                return min(self._statistics_verdict(arg, facts, tests) for arg in node.args)
             case AnyOf():
-                return max(self._statistics_verdict(arg, chunks, tests) for arg in node.args)
+                return max(self._statistics_verdict(arg, facts, tests) for arg in node.args)
             case Fixed():
                 found = ALWAYS if node.value else NEVER
             case GroupTest():
@@ -287,54 +299,75 @@ class Prover:
         tests[id(node)] = found
         return found
 
-    def _chunk_facts(self, leaf: Leaf, domain: Domain, chunks: Sequence[ChunkFacts]) -> Facts:
-        chunk = chunks[leaf.index]
-        return self.reader(leaf, domain).of_statistics(chunk.statistics, chunk.num_values)
+    def _chunk_facts(self, number: int, leaf: Leaf, domain: Domain, chunks: Sequence[ChunkFacts]) -> Facts:
+        known: dict[int, Facts] = self._memo.setdefault((leaf.index, domain), {})
+        found = known.get(number)
+        if found is None:
+            chunk = chunks[leaf.index]
+            found = known[number] = self.reader(leaf, domain).of_statistics(chunk.statistics, chunk.num_values)
+        return found
 
-    def _why(self, node: Node, chunks: Sequence[ChunkFacts]) -> str:
+    def _why(self, node: Node, facts: FactsOf) -> str:
         match node:
             case ValueTest():
-                facts = self._chunk_facts(node.leaf, node.domain, chunks)
-                return f"{node.leaf.dotted}: {why_never(node, facts)}"
+                return f"{node.leaf.dotted}: {why_never(node, facts(node.leaf, node.domain))}"
             case AllOf():
-                guilty = next(arg for arg in node.args if self._statistics_verdict(arg, chunks, {}) is NEVER)
-                return self._why(guilty, chunks)
+                guilty = next(arg for arg in node.args if self._statistics_verdict(arg, facts, {}) is NEVER)
+                return self._why(guilty, facts)
             case AnyOf():
-                return "; ".join(self._why(arg, chunks) for arg in node.args)
+                return "; ".join(self._why(arg, facts) for arg in node.args)
             case PairTest():
                 return f"{node.text}: the ranges of the two columns exclude it"
         return node.text
 
     # Pages, bloom filters, dictionaries
 
-    def prove(self, found: GroupVerdicts, rows: RowRanges, row_count: int, probe: Probe) -> GroupProof:
-        """All stages after the footer, on those `rows` of a row group that are asked for."""
+    def prove(
+        self,
+        found: GroupVerdicts,
+        rows: RowRanges,
+        row_count: int,
+        probe: Probe,
+        wanted: Sequence[str] = (PAGE_INDEX, BLOOM, DICTIONARY),
+    ) -> GroupProof:
+        """The `wanted` stages after the footer, on those `rows` of a row group that are asked for."""
         everything = RowRanges.all(row_count)
         proofs = {key: Proof.of(verdict, everything) for key, verdict in found.tests.items()}
         proof = self._combined(rows, proofs)
-        stages: list[tuple[str, Callable[[Node, Proof], tuple[Proof, str]]]] = [
+        stages: list[tuple[str, Ask]] = [
             (PAGE_INDEX, lambda test, known: self._page_proof(test, known, probe)),
             (BLOOM, lambda test, known: self._bloom_proof(test, known, probe)),
             (DICTIONARY, lambda test, known: self._dictionary_proof(test, known, probe, everything)),
         ]
         for stage, ask in stages:
-            for test in tests_of(self.conjuncts):
-                known = proofs[id(test)]
-                if not self._is_open(test, known, proof) or self._is_useless(stage, test):
-                    continue
-                proofs[id(test)], reason = ask(test, known)
-                self._note(stage, test, proofs[id(test)] != known)
-                if proofs[id(test)] == known:
-                    continue
-                narrowed = self._combined(rows, proofs)
-                narrowed.dropped = dict(proof.dropped)
-                gone = proof.rows.row_count - narrowed.rows.row_count
-                if gone:
-                    narrowed.dropped[stage] = narrowed.dropped.get(stage, 0) + gone
-                proof = narrowed
-                if not proof.rows:
-                    proof.stage, proof.reason = stage, reason
-                    return proof
+            if stage not in wanted or (stage == DICTIONARY and 2 * proof.rows.row_count < row_count):
+                continue  # a dictionary is of the whole row group: for a few pages it says too little
+            started = time.perf_counter_ns()
+            proof = self._ask(stage, ask, rows, proofs, proof)
+            proof.nanoseconds[stage] = time.perf_counter_ns() - started
+            if not proof.rows:
+                break
+        return proof
+
+    def _ask(self, stage: str, ask: Ask, rows: RowRanges, proofs: dict[int, Proof], proof: GroupProof) -> GroupProof:
+        """One stage on every test that is still open; `proofs` are sharpened."""
+        for test in tests_of(self.conjuncts):
+            known = proofs[id(test)]
+            if not self._is_open(test, known, proof) or self._is_useless(stage, test):
+                continue
+            proofs[id(test)], reason = ask(test, known)
+            self._note(stage, test, proofs[id(test)] != known)
+            if proofs[id(test)] == known:
+                continue
+            narrowed = self._combined(rows, proofs)
+            narrowed.dropped, narrowed.nanoseconds = proof.dropped, proof.nanoseconds
+            gone = proof.rows.row_count - narrowed.rows.row_count
+            if gone:
+                narrowed.dropped[stage] = narrowed.dropped.get(stage, 0) + gone
+            proof = narrowed
+            if not proof.rows:
+                proof.stage, proof.reason = stage, reason
+                break
         return proof
 
     def _combined(self, rows: RowRanges, proofs: dict[int, Proof]) -> GroupProof:

@@ -251,6 +251,7 @@ def test_wrong_checksum_is_refused_unless_checksums_are_off(kind: str) -> None:
 
         def read(reader: PageReader = reader) -> None:
             discover_all(reader)
+            reader.dictionary()
             for number in range(len(reader.headers)):
                 reader.load_through(number + 1)
 
