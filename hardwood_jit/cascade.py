@@ -248,7 +248,7 @@ class FilteredGroup:
         job = self._job
         if job.batch_rows is not None:
             return job.batch_rows
-        per_row = job.measured[0] if job.measured else 8.0 * len(self._file.leaves)
+        per_row = job.measured[0] if job.measured else 8.0 * len(self._file.leaves) + job.constant_bytes
         return max(1, int(job.batch_bytes / max(per_row, 0.125)))
 
     def _gather(self, window: Window, positions: Positions) -> Iterator[Batch]:

@@ -13,6 +13,7 @@ from hardwood_jit.metadata.footer import FileMetadata
 from hardwood_jit.metadata.footer_cache import footer_cache
 from hardwood_jit.metadata.schema import Schema
 from hardwood_jit.options import MAX_PAGE_BYTES, OpenOptions
+from hardwood_jit.partitions import Partitions, find_partitions
 from hardwood_jit.plan.scan_plan import Selection
 from hardwood_jit.source import ReadCounts, Source, open_source
 
@@ -28,8 +29,9 @@ class DatasetFile:
     (2, 6)
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, partitions: dict[str, Any] | None = None) -> None:
         self.source = source
+        self.partitions = partitions or {}  # values of its `key=value` folders: int, date, str, None for null
         self._lock = threading.Lock()
         self._metadata: FileMetadata | None = None
 
@@ -67,19 +69,34 @@ class Dataset:
     6 ['id', 'city', 'fare', 'tags']
     """
 
-    def __init__(self, sources: Sequence[Source], options: OpenOptions) -> None:
+    def __init__(
+        self, sources: Sequence[Source], options: OpenOptions, folders: Partitions | None = None
+    ) -> None:
         self._options = options
         self._closed = False
-        self.files: tuple[DatasetFile, ...] = tuple(DatasetFile(source) for source in sources)
+        self._folders = folders or Partitions(())
+        self.files: tuple[DatasetFile, ...] = tuple(
+            DatasetFile(source, self._folders.values(number)) for number, source in enumerate(sources)
+        )
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of the first file.
+        """The schema of the first file, and after its columns those of `key=value` folders.
 
         >>> hw.open(trips).schema["fare"].physical_type.name
         'DOUBLE'
         """
-        return self.files[0].metadata.schema
+        return self._partitions.extend(self.files[0].metadata.schema)
+
+    @cached_property
+    def _partitions(self) -> Partitions:
+        """The partition columns that are no columns of the first file."""
+        return self._folders.beside(self.files[0].metadata.schema) if self._folders else self._folders
+
+    @property
+    def _file_leaf_count(self) -> int:
+        """Leaves of `schema` from this index on are partition columns."""
+        return len(self.schema.leaves) - len(self._partitions.columns)
 
     @property
     def num_rows(self) -> int:
@@ -126,10 +143,15 @@ class Dataset:
                 raise TypeError(
                     f"{file.name} cannot be sent to another process: only datasets and scans over paths pickle"
                 )
-        return {"sources": [file.source for file in self.files], "options": self._options, "closed": self._closed}
+        return {
+            "sources": [file.source for file in self.files],
+            "options": self._options,
+            "folders": self._folders,
+            "closed": self._closed,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        Dataset.__init__(self, state["sources"], state["options"])
+        Dataset.__init__(self, state["sources"], state["options"], state["folders"])
         self._closed = state["closed"]
 
     @property
@@ -156,6 +178,8 @@ def open(  # the name that API.md gives it
     """Open Parquet: a path, URL, glob, directory, bytes, a seekable binary file, or a list of those as one relation.
 
     URLs are those of fsspec (`s3://bucket/folder`, `https://...`), and `storage_options` go to its file system.
+    Folders named `key=value` below a directory or URL, from the first wildcard of a glob on, or in the paths of a list
+    that all have the same keys, give columns after the files' own.
     `mmap` maps local files instead of reading them; a file that somebody truncates meanwhile kills the process.
     `checksums=False` skips the CRC of pages that have one. A page that decompresses to more than `max_page_bytes` is
     refused.
@@ -165,6 +189,13 @@ def open(  # the name that API.md gives it
     6
     >>> hw.open(trips.read_bytes()).num_rows
     6
+    >>> import shutil
+    >>> for year in (2024, 2025):
+    ...     folder = trips.parent / "by_year" / f"year={year}"
+    ...     folder.mkdir(parents=True, exist_ok=True)
+    ...     copied = shutil.copy(trips, folder)
+    >>> hw.read(trips.parent / "by_year", ["id", "year"], "year = 2025 and fare > 10").to_pydict()
+    {'id': [1, 4, 6], 'year': [2025, 2025, 2025]}
     """
     if max_page_bytes < 1:
         raise ValueError(f"max_page_bytes={max_page_bytes}: must be positive")
@@ -172,7 +203,7 @@ def open(  # the name that API.md gives it
     sources = open_source(source, options)
     if storage_options and not any(found.is_remote for found in sources):
         raise ValueError(f"storage_options are for URLs such as s3://bucket/key, and {sources[0].name} is none")
-    return Dataset(sources, options)
+    return Dataset(sources, options, find_partitions(source, sources))
 
 
 def scan(source: Any, **options: Any) -> Scan:

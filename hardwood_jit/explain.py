@@ -43,7 +43,8 @@ class StageReport:
     pages_dropped: int  # in row groups that were kept
     bytes_dropped: int
     seconds: float
-    reasons: Mapping[str, int]  # -> row groups
+    reasons: Mapping[str, int]  # -> row groups or files
+    files_dropped: int = 0  # whose row groups count nowhere here
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data.
@@ -54,6 +55,7 @@ class StageReport:
         """
         return {
             "stage": self.name,
+            "files_dropped": self.files_dropped,
             "row_groups_in": self.row_groups_in,
             "row_groups_dropped": self.row_groups_dropped,
             "row_groups_kept": self.row_groups_in - self.row_groups_dropped,
@@ -84,6 +86,7 @@ def report_stages(metrics: Metrics, row_groups: int, rows: int) -> list[StageRep
                 stage.page_bytes + _stored_bytes(stage),
                 stage.nanoseconds / 1e9,
                 _reasons(stage),
+                len(stage.files),
             )
         )
         row_groups -= len(stage.dropped)
@@ -105,8 +108,7 @@ def _stored_bytes(stage: StageMetrics) -> int:
 
 def _reasons(stage: StageMetrics) -> dict[str, int]:
     found: dict[str, int] = {}
-    for group in stage.dropped:
-        reason = group.why()
+    for reason in (*stage.files, *(group.why() for group in stage.dropped)):
         found[reason] = found.get(reason, 0) + 1
     return found
 

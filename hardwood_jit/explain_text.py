@@ -48,6 +48,8 @@ def _head(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _stage_text(stage: Mapping[str, Any]) -> str:
     """What a stage dropped; empty when nothing."""
     parts = []
+    if stage["files_dropped"]:
+        return f"{_count(stage['files_dropped'], 'file')} dropped"
     if stage["row_groups_dropped"]:
         parts.append(f"{stage['row_groups_dropped']:,} of {_count(stage['row_groups_in'], 'row group')} dropped")
     elif stage["rows_dropped"]:

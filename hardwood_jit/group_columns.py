@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hardwood_jit.jit.value_test import PreparedTest
     from hardwood_jit.metadata.footer import FileMetadata
     from hardwood_jit.metadata.schema import Leaf
+    from hardwood_jit.partitions import Constant
     from hardwood_jit.plan.bound import BoundPredicate, ValueTest
     from hardwood_jit.plan.prune import Prover
     from hardwood_jit.source import Source
@@ -49,6 +50,7 @@ class ScanFile:
     leaves: tuple[Leaf, ...]  # the file's own leaves, in the order of the projection
     predicate: BoundPredicate | None = None
     prover: Prover | None = None  # None: nothing is proved from metadata
+    constants: tuple[Constant, ...] = ()  # partition columns of the projection
     _tests: dict[int, PreparedTest] | None = None
     _hashes: dict[int, NDArray[np.uint64] | None] = field(default_factory=dict)
 

@@ -35,10 +35,11 @@ class ScanJob:
     """Everything that is the same for all row groups of a scan."""
 
     schema: Schema  # the projection
-    wanted: tuple[Wanted, ...]  # per projected leaf
+    wanted: tuple[Wanted, ...]  # per projected leaf that files have
     options: OpenOptions
     batch_rows: int | None
     batch_bytes: int = BATCH_BYTES
+    constant_bytes: float = 0.0  # of a row, in partition columns
     # Bytes per row of the batches so far: the estimate that sizes the next ones.
     measured: list[float] = field(default_factory=list)
     noted: int = 0
@@ -53,7 +54,7 @@ class ScanJob:
     def note(self, batch: Batch) -> None:
         self.noted += 1
         if batch.num_rows and (self.noted < 8 or self.noted % 8 == 0):
-            used = sum(_column_bytes(column) for column in batch.columns) / batch.num_rows
+            used = sum(_column_bytes(column) for column in batch.columns) / batch.num_rows + self.constant_bytes
             self.measured[:] = [used if not self.measured else (self.measured[0] * 3 + used) / 4]
 
 
@@ -66,8 +67,10 @@ def _column_bytes(column: Column) -> int:
 
 
 def bare_batches(job: ScanJob, file: str, row_group: int, row_count: int) -> Iterator[Batch]:
-    """Rows of which no column is wanted."""
+    """Rows of which no column of the file is wanted."""
     step = job.batch_rows or max(row_count, 1)
+    if job.constant_bytes and not job.batch_rows:
+        step = max(1, int(job.batch_bytes / job.constant_bytes))
     for start in range(0, row_count, step):
         yield Batch(job.schema, (), min(step, row_count - start), file, row_group)
 
@@ -122,7 +125,7 @@ class GroupScan:
 
     def _estimate(self) -> float:
         """Bytes per row as the footer suggests; batches that were decoded know better."""
-        total = 0.0
+        total = self._job.constant_bytes
         rows = max(self._row_count, 1)
         for decoder in self._decoders:
             leaf, facts = decoder.leaf, decoder.reader.facts

@@ -401,7 +401,7 @@ class Scan:
         filtered = selection.predicate is not None
         planner = self._planner(job)
         # How many rows pass is known when they have passed.
-        meter = Progress.of(progress, (lambda: self._dataset.num_rows) if filtered else self.count)
+        meter = Progress.of(progress, lambda: sum(plan.rows.row_count for plan in self._plan()))
         with meter:
             counted = meter.counting(finish)
             if not job.schema.leaves and not filtered:  # rows without columns: nothing to read
@@ -446,12 +446,14 @@ class Scan:
     def _job(self, schema: Schema, wanted: Callable[[Leaf], Any], bounded: bool) -> ScanJob:
         from hardwood_jit.group_scan import ScanJob
 
+        own_count = self._dataset._file_leaf_count
         return ScanJob(
             schema,
-            tuple(wanted(leaf) for leaf in schema.leaves),
+            tuple(wanted(leaf) for leaf in schema.leaves if leaf.index < own_count),
             self._dataset._options,
             self._selection.batch_size,
             BATCH_BYTES if bounded else TABLE_BATCH_BYTES,
+            self._dataset._partitions.row_bytes(schema.leaves, own_count),
         )
 
     def _planner(self, job: ScanJob) -> TaskPlanner:
@@ -460,6 +462,11 @@ class Scan:
         return TaskPlanner(self._dataset, self._selection, job.schema, job.metrics)
 
     def _plan(self) -> Iterator[GroupPlan]:
+        if self._selection.predicate is not None and self._dataset._partitions:
+            from hardwood_jit.metrics import Metrics
+            from hardwood_jit.scan_tasks import TaskPlanner
+
+            return TaskPlanner(self._dataset, self._selection, self.schema, Metrics()).plans()
         files = self._dataset.files
         return plan_scan(self._selection, len(files), lambda number: files[number].metadata.row_groups)
 

@@ -115,6 +115,7 @@ class DroppedGroup:
 class StageMetrics:
     """What one stage of pruning has proved."""
 
+    files: list[str] = field(default_factory=list)  # dropped as a whole: why each of them
     dropped: list[DroppedGroup] = field(default_factory=list)
     rows: int = 0  # without a match, in row groups that were not dropped as a whole
     pages: int = 0  # in those row groups, of columns that the scan touches; counted only for `explain`
@@ -186,6 +187,11 @@ class Metrics:
         with self._lock:
             found = self.stages.setdefault(stage, StageMetrics())
             found.dropped.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
+
+    def drop_file(self, stage: str, why: str) -> None:
+        """One file more of which a stage has found, without its footer, that no row passes."""
+        with self._lock:
+            self.stages.setdefault(stage, StageMetrics()).files.append(why)
 
     def proved(self, proof: GroupProof, saved: tuple[int, int] = (0, 0)) -> None:
         """What the stages after the footer have said of a row group; `saved` are pages and bytes left out."""

@@ -147,6 +147,10 @@ class RemoteFile(Source):
         return self.name, hash(self._system()), self._facts.size, self._facts.mark
 
     @property
+    def location(self) -> str:
+        return self._path
+
+    @property
     def tail_bytes(self) -> int:
         return min(max(self.size // TAIL_SHARE, LEAST_TAIL_BYTES), MOST_TAIL_BYTES)
 

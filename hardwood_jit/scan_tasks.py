@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from hardwood_jit.errors import SchemaMismatchError
 from hardwood_jit.group_columns import ScanFile
 from hardwood_jit.metadata.schema import Leaf, Schema
+from hardwood_jit.partitions import STAGE as PARTITIONS
+from hardwood_jit.partitions import PartitionFilter
 from hardwood_jit.plan.bind import bind
 from hardwood_jit.plan.predicate import columns_of
 from hardwood_jit.plan.prune import ALWAYS, NEVER, STATISTICS, GroupVerdicts, Prover
 from hardwood_jit.plan.row_ranges import RowRanges
-from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
+from hardwood_jit.plan.scan_plan import GroupFacts, GroupPlan, Selection, plan_scan
 
 if TYPE_CHECKING:
     from hardwood_jit.dataset import Dataset
@@ -39,14 +41,42 @@ class TaskPlanner:
         self._selection = selection
         self._schema = schema
         self._metrics = metrics
+        self._filter: PartitionFilter | None = None
+        self._dropped: dict[int, bool] = {}  # files by their partition columns
         # Of skip(): what is left after row groups that pass as a whole, at the start, were passed over. It stays as it
         # is from the first task on.
         self.skip_left = selection.skip or 0
 
     def plans(self) -> Iterator[GroupPlan]:
-        """The row groups by position alone, whatever the predicate."""
+        """The row groups by position, whatever the predicate, in files that partition columns leave."""
         files = self._dataset.files
-        return plan_scan(self._selection, len(files), lambda number: files[number].metadata.row_groups)
+        # Ranges of row numbers count the rows of every file, so that all footers are needed.
+        may_drop = self._selection.row_ranges is None
+
+        def groups_of(number: int) -> Sequence[GroupFacts]:
+            return () if may_drop and self._is_dropped(number) else files[number].metadata.row_groups
+
+        plans = plan_scan(self._selection, len(files), groups_of)
+        return (plan for plan in plans if not self._is_dropped(plan.file))
+
+    def _partition_filter(self) -> PartitionFilter | None:
+        """What the predicate says of whole files; None without a predicate or partition columns."""
+        dataset, predicate = self._dataset, self._selection.predicate
+        if self._filter is None and predicate is not None and dataset._partitions:
+            self._filter = PartitionFilter(dataset._partitions, predicate, dataset.schema, dataset._file_leaf_count)
+        return self._filter
+
+    def _is_dropped(self, number: int) -> bool:
+        """Whether the values of its partition columns leave a file no row."""
+        partition_filter = self._partition_filter()
+        if partition_filter is None:
+            return False
+        if number not in self._dropped:
+            reason = partition_filter.why_not(number)
+            self._dropped[number] = reason is not None
+            if reason is not None:
+                self._metrics.drop_file(PARTITIONS, reason)
+        return self._dropped[number]
 
     def tasks(self) -> Iterator[GroupTask]:
         """In file order; from the end with tail() and a predicate."""
@@ -125,21 +155,28 @@ class TaskPlanner:
     def _open_file(self, number: int) -> ScanFile:
         file = self._dataset.files[number]
         metadata = file.metadata
-        leaves = self._schema.leaves
+        own_count = self._dataset._file_leaf_count
+        leaves = tuple(leaf for leaf in self._schema.leaves if leaf.index < own_count)
+        constants = self._dataset._partitions.constants(number, self._schema.leaves, own_count)
         predicate = self._selection.predicate
         if number:
             leaves = _matching_leaves(leaves, metadata.schema, file.name)
             if predicate is not None:
                 first = self._dataset.schema
                 touched = [leaf for column in columns_of(predicate) for leaf in first.resolve(column.path).leaves]
+                touched = [leaf for leaf in touched if leaf.index < own_count]
                 _matching_leaves(touched, metadata.schema, file.name)
         if predicate is None:
-            return ScanFile(file.source, metadata, leaves)
-        bound = bind(predicate, metadata.schema)
+            return ScanFile(file.source, metadata, leaves, constants=constants)
+        partition_filter = self._partition_filter()
+        if partition_filter is None:
+            bound = bind(predicate, metadata.schema)
+        else:
+            bound = partition_filter.bind_to(metadata.schema, number)
         prover = None
         if self._selection.use_metadata:
             prover = Prover(bound, metadata.column_orders, metadata.created_by, metadata.memo)
-        return ScanFile(file.source, metadata, leaves, bound, prover)
+        return ScanFile(file.source, metadata, leaves, bound, prover, constants)
 
 
 def _narrowed(plan: GroupPlan, rows: RowRanges) -> GroupPlan:

@@ -13,6 +13,7 @@ from hardwood_jit.cascade import FilteredGroup
 from hardwood_jit.group_columns import GroupColumns
 from hardwood_jit.group_scan import GroupScan, ScanJob, bare_batches
 from hardwood_jit.memory import Scratch
+from hardwood_jit.partitions import add_constants
 from hardwood_jit.plan.prune import STAGES, GroupProof
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
@@ -57,7 +58,14 @@ def open_group(job: ScanJob, task: GroupTask, scratch: Scratch, stages: Sequence
 
 
 def group_batches(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterator[Batch]:
-    """The batches of one row group: what metadata does not prove is tested, where the job has a predicate."""
+    """The batches of one row group, partition columns included."""
+    constants = task.file.constants
+    found = _batches_of_file(job, task, scratch)
+    return (add_constants(batch, constants) for batch in found) if constants else found
+
+
+def _batches_of_file(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterator[Batch]:
+    """What metadata does not prove is tested, where the job has a predicate."""
     file, plan = task.file, task.plan
     if file.predicate is None or not file.predicate.conjuncts:
         return _unfiltered(job, task, plan, scratch)

@@ -87,6 +87,11 @@ class Source:
         raise NotImplementedError
 
     @property
+    def location(self) -> str:
+        """The path as its file system has it: folders, separated by /, and the file's name."""
+        return self.name
+
+    @property
     def tail_bytes(self) -> int:
         """How much to read first, at the end of the file, where the footer is."""
         return TAIL_BYTES

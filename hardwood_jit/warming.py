@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,13 @@ def warm(scan: Scan | None = None) -> WarmReport:
     else:
         groups = scan.dataset.files[0].metadata.row_groups
         bound = scan.bound_predicate()
-        leaves = {leaf.index: leaf for leaf in (*scan.schema.leaves, *(bound.leaves if bound else ()))}
+        # Partition columns have no pages, and what they leave of a test is known file by file.
+        own_count = len(scan.dataset.files[0].metadata.schema.leaves)
+        if bound is not None:
+            own = tuple(part for part in bound.conjuncts if all(leaf.index < own_count for leaf in part.leaves))
+            bound = replace(bound, conjuncts=own)
+        wanted = (leaf for leaf in scan.schema.leaves if leaf.index < own_count)
+        leaves = {leaf.index: leaf for leaf in (*wanted, *(bound.leaves if bound else ()))}
         for leaf in leaves.values():
             encodings = {encoding for group in groups for encoding in group.columns[leaf.index].encodings}
             general.load_for(leaf, encodings)

@@ -33,6 +33,7 @@ ORDER = [
     "memory",
     "pages",
     "batch",
+    "partitions",
     "kernels",
     "jit",
     "types",

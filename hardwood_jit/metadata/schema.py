@@ -320,6 +320,24 @@ class Schema:
         merged = _compose(self._chosen, chosen, self.root)
         return Schema(_project(self.root, chosen), self._elements, merged)
 
+    def extended(self, elements: Sequence[structs.SchemaElement]) -> Schema:
+        """This schema of a whole file with more flat columns after its own, of which those so named are hidden.
+
+        Leaves of the file keep their numbers, the others count on. With a hidden column the result does not pickle to
+        itself.
+        """
+        root = _project(self.root, {child.position: None for child in self.children})
+        added = [_make_node(element, root, root.name) for element in elements]
+        for number, node in enumerate(added):
+            assert node.physical_type is not None
+            node.position = len(self.children) + number
+            node.leaf = Leaf(node, node.physical_type, len(self.leaves) + number, ())
+        names = {node.name for node in added}
+        root.children = (*(child for child in self.children if child.name not in names), *added)
+        count = len(self.children) + len(added)
+        first = structs.SchemaElement(**(self._elements[0].__dict__ | {"num_children": count}))
+        return Schema(root, (first, *self._elements[1:], *elements))
+
     def leaf_position(self, name: ColumnName) -> int:
         """Where the leaf of that path, long or short, stands in `leaves`."""
         if isinstance(name, str):

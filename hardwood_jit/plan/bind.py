@@ -70,9 +70,9 @@ def bind(predicate: Predicate, schema: Schema) -> BoundPredicate:
         frame = frames[-1]
         if not frame.waiting:
             frames.pop()
-            node = _join(frame.op, frame.parts)
+            node = join(frame.op, frame.parts)
             if not frames:
-                return _conjunction(node)
+                return conjunction(node)
             frames[-1].parts.append(node)
             continue
         part, negated = frame.waiting.pop()
@@ -99,7 +99,8 @@ class _Frame:
     parts: list[Node] = field(default_factory=list)
 
 
-def _conjunction(node: Node) -> BoundPredicate:
+def conjunction(node: Node) -> BoundPredicate:
+    """The predicate that a node is: the parts of an AND are its conjuncts."""
     if isinstance(node, AllOf):
         return BoundPredicate(node.args, " and ".join(arg.text for arg in node.args))
     if isinstance(node, Fixed) and node.value:
@@ -121,7 +122,7 @@ def _bind_test(test: Predicate, negated: bool, schema: Schema) -> Node:
             leaf = _find_leaf(column, schema)
             domain, intervals = _intervals_of(test, Operand.of(leaf, column.is_raw))
             quantifier = _OTHER_QUANTIFIER[column.quantifier] if negated else column.quantifier
-            return _value_test(leaf, domain, intervals.complement() if negated else intervals, False, quantifier, text)
+            return value_test(leaf, domain, intervals.complement() if negated else intervals, False, quantifier, text)
     raise PredicateError(f"{type(test).__name__} is no test of a column")
 
 
@@ -138,7 +139,7 @@ def _intervals_of(test: Predicate, operand: Operand) -> tuple[Domain, Intervals]
     raise AssertionError(test)
 
 
-def _value_test(
+def value_test(
     leaf: Leaf, domain: Domain, intervals: Intervals, null_matches: bool, quantifier: str | None, text: str
 ) -> ValueTest | Fixed:
     """The test, or its answer when that is the same for every row."""
@@ -158,7 +159,7 @@ def _null_test(column: Col, wants_null: bool, negated: bool, text: str, schema: 
     leaf = _find_leaf(column, schema)
     quantifier = _OTHER_QUANTIFIER[column.quantifier] if negated else column.quantifier
     intervals = Intervals.nothing() if wants_null else Intervals.everything()
-    return _value_test(leaf, domain_of(leaf, column.is_raw), intervals, wants_null, quantifier, text)
+    return value_test(leaf, domain_of(leaf, column.is_raw), intervals, wants_null, quantifier, text)
 
 
 def _group_test(node: SchemaNode, wants_null: bool, text: str) -> Node:
@@ -271,7 +272,7 @@ def _pair_operand(column: Col, schema: Schema) -> Operand:
 _MERGING_QUANTIFIER = {"and": "all", "or": "any"}  # all(p) and all(q) = all(p and q); any likewise over or
 
 
-def _join(op: str, parts: Iterable[Node]) -> Node:
+def join(op: str, parts: Iterable[Node]) -> Node:
     """AND or OR of bound parts: flat, fixed answers folded, tests of one leaf merged."""
     parts = list(_flatten(op, parts))
     groups: dict[object, list[Node]] = {}  # in the order of their first parts
@@ -315,7 +316,7 @@ def _merge(op: str, tests: Sequence[ValueTest]) -> ValueTest | Fixed:
         intervals = Intervals.of(pair for test in tests for pair in test.intervals.complement().pairs).complement()
         null_matches = all(test.null_matches for test in tests)
     text = _joined_text(op, tests)
-    return _value_test(first.leaf, first.domain, intervals, null_matches, first.quantifier, text)
+    return value_test(first.leaf, first.domain, intervals, null_matches, first.quantifier, text)
 
 
 def _joined_text(op: str, parts: Sequence[Node]) -> str:
