@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 import uuid
 from collections.abc import Sequence
 from decimal import Decimal
@@ -48,6 +49,7 @@ from hardwood_jit.plan.statistics import TOTAL_ORDER, TYPE_ORDER, BoundsReader, 
 from tests.support.proofs import SLOTS, bounds, chunks_of, exact, leaf_of, prover_of, reader_of, stored, verdict
 
 NAN = math.nan
+QUICK = settings(deadline=None, derandomize=os.environ.get("CI") == "true")
 TEN_TO_TWENTY = bounds("i64", 10, 20)
 
 
@@ -619,6 +621,7 @@ def honest_facts(values: list[int | None], data: st.DataObject) -> Facts:
 
 
 @given(st.lists(st.none() | st.integers(0, 7), min_size=1, max_size=5), few_intervals, st.booleans(), st.data())
+@QUICK
 def test_verdict_is_true_of_every_value(
     values: list[int | None], intervals: Intervals, null_matches: bool, data: st.DataObject
 ) -> None:
@@ -633,6 +636,7 @@ def test_verdict_is_true_of_every_value(
 
 
 @given(st.integers(0, 7), st.integers(0, 7), few_intervals, st.booleans(), st.sampled_from([0, 1, None]))
+@QUICK
 def test_verdict_is_the_sharpest_that_exact_bounds_allow(
     one: int, other: int, intervals: Intervals, null_matches: bool, nulls: int | None
 ) -> None:
@@ -653,7 +657,10 @@ COMPARE = {
 }  # fmt: skip
 
 
-@given(some_numbers, some_numbers, st.sampled_from(sorted(COMPARE)), st.sampled_from([(1, 1), (1, 3), (2, 1)]), st.data())
+@given(
+    some_numbers, some_numbers, st.sampled_from(sorted(COMPARE)), st.sampled_from([(1, 1), (1, 3), (2, 1)]), st.data()
+)
+@QUICK
 def test_verdict_of_two_columns_is_true_of_every_pair(
     left: list[int | None], right: list[int | None], op: str, factors: tuple[int, int], data: st.DataObject
 ) -> None:
@@ -698,7 +705,7 @@ def test_pages_are_judged_one_by_one() -> None:
     st.sampled_from([None, "any", "all"]),
     st.booleans(),
 )
-@settings(max_examples=400)
+@settings(QUICK, max_examples=400)
 def test_shortcut_over_pages_in_order_says_what_each_page_says(
     spans: list[tuple[int, int]],
     order: str,
@@ -759,9 +766,7 @@ def test_page_index_becomes_facts_of_row_ranges() -> None:
     def number(value: int) -> bytes:
         return stored("i64", value)
 
-    index = column_index(
-        [False, True, False], [number(1), b"", number(7)], [number(5), b"", number(9)], [0, 4, 1]
-    )
+    index = column_index([False, True, False], [number(1), b"", number(7)], [number(5), b"", number(9)], [0, 4, 1])
     found = facts_of_index(index, offset_index([0, 3, 7], 12), reader_of("i64"))
     assert found == [(0, 3, Facts(3, 0, 1, 5, True)), (3, 7, Facts(4, 4)), (7, 12, Facts(5, 1, 7, 9, True))]
     without_counts = column_index([False, True], [number(1), b""], [number(5), b""])
@@ -963,6 +968,7 @@ def test_stage_with_an_effect_now_and_then_stays() -> None:
 
 
 @given(st.data())
+@QUICK
 def test_proofs_in_row_space_are_true_of_every_row(data: st.DataObject) -> None:
     """Random pages of three columns, random AND and OR trees over them: against the rows themselves."""
     count = SLOTS

@@ -132,7 +132,7 @@ def chunks_of(statistics: dict[str, Statistics], slots: int = SLOTS) -> list[Chu
 
 
 def prover_of(
-    predicate: Predicate | str, order: str | None | Sequence[str | None] = TYPE_ORDER, created_by: str | None = None
+    predicate: Predicate | str, order: str | Sequence[str | None] | None = TYPE_ORDER, created_by: str | None = None
 ) -> Prover:
     orders = [order] * len(NAMES) if order is None or isinstance(order, str) else order
     return Prover(bind(as_predicate(predicate), SCHEMA), orders, created_by)
