@@ -286,3 +286,259 @@ def test_metadata_of_duckdb_changes_no_result(duckdb_files: list[Checked], numbe
     rng = random.Random(seed)
     checked = duckdb_files[number]
     assert_metadata_changes_nothing(checked, random_predicate(checked.file, rng), rng)
+
+
+# Metadata that lies
+
+ROWS = 120
+GROUP, PAGE = 40, 8
+NUMBERS = p.group("root", p.leaf("x", p.INT64, p.OPTIONAL), p.leaf("row", p.INT32))
+
+
+def number_records() -> list[dict[str, Any]]:
+    return [{"x": None if row % 9 == 4 else row // 2, "row": row} for row in range(ROWS)]
+
+
+def int_bounds(low: int, high: int, nulls: int | None = None) -> p.Thrift:
+    one, two = (number.to_bytes(8, "little", signed=True) for number in (low, high))
+    counted = None if nulls is None else p.i64(nulls)
+    return p.record({3: counted, 5: p.binary(two), 6: p.binary(one)})
+
+
+def page_bounds(spans: list[tuple[int, int]], nulls: list[int] | None, is_null: list[bool]) -> p.Thrift:
+    raw = [tuple(number.to_bytes(8, "little", signed=True) for number in span) for span in spans]
+    return p.record(
+        {
+            1: p.list_of([p.boolean(one) for one in is_null], p.TRUE),
+            2: p.list_of([p.binary(low) for low, _ in raw], p.BINARY),
+            3: p.list_of([p.binary(high) for _, high in raw], p.BINARY),
+            4: p.i32(1),
+            5: None if nulls is None else p.list_of([p.i64(count) for count in nulls], p.I64),
+        }
+    )
+
+
+def numbers_file(falsify: Callable[[int, p.Chunk], None], regions: list[p.Region] | None = None) -> bytes:
+    """Three row groups of five pages with true metadata, which `falsify` may change chunk by chunk of `x`."""
+    records = number_records()
+    groups = []
+    for number, start in enumerate(range(0, ROWS, GROUP)):
+        part = records[start : start + GROUP]
+        chunks = []
+        for path in p.leaf_paths(NUMBERS):
+            entries = p.shred(path, part)
+            chunk = p.simple_chunk(path, entries, per_page=PAGE, offset_index=True)
+            if path[-1].node.name == "x":
+                pages = [part[at : at + PAGE] for at in range(0, GROUP, PAGE)]
+                values = [[record["x"] for record in page if record["x"] is not None] for page in pages]
+                everything = [value for page in values for value in page]
+                chunk.statistics = int_bounds(min(everything), max(everything), GROUP - len(everything))
+                spans = [(min(page), max(page)) for page in values]
+                chunk.column_index = page_bounds(spans, [PAGE - len(page) for page in values], [False] * len(pages))
+                falsify(number, chunk)
+            chunks.append(chunk)
+        groups.append(p.RowGroup(chunks, len(part)))
+    return p.build_file(NUMBERS, groups, regions=regions)
+
+
+number_spans = st.tuples(st.integers(-5, 70), st.integers(-5, 70))
+number_tests = st.sampled_from(
+    ["x = {}", "x != {}", "x < {}", "x >= {}", "x in ({}, 7)", "x is null", "x is not null", "x > {} or row = 3"]
+)
+
+
+@SLOW
+@given(
+    lied=st.sets(st.integers(0, 2), min_size=1),
+    span=number_spans,
+    nulls=st.sampled_from([None, 0, 7, GROUP, GROUP + 1, -1, 2**62]),
+    template=number_tests,
+    value=st.integers(-5, 70),
+)
+def test_falsified_statistics_change_only_their_own_row_groups(
+    lied: set[int], span: tuple[int, int], nulls: int | None, template: str, value: int
+) -> None:
+    def falsify(group: int, chunk: p.Chunk) -> None:
+        if group in lied:
+            chunk.statistics, chunk.column_index = int_bounds(*span, nulls), None
+
+    checked = Checked(numbers_file(falsify))
+    scan = checked.dataset.scan().filter(template.format(value)).threads(1)
+    truth = found_rows(scan.use_metadata(False))
+    found = found_rows(scan)
+    assert [row for row in found if row // GROUP not in lied] == [row for row in truth if row // GROUP not in lied]
+    assert found == sorted(set(found)) and set(found) <= set(range(ROWS))
+    assert scan.count() == len(found)
+    assert found_rows(scan.tail(5)) == found[-5:] and found_rows(scan.skip(3).head(4)) == found[3:7]
+
+
+@SLOW
+@given(
+    page=st.integers(0, 4),
+    span=number_spans,
+    nulls=st.sampled_from([0, 3, PAGE, PAGE + 1]),
+    is_null=st.booleans(),
+    template=number_tests,
+    value=st.integers(-5, 70),
+)
+def test_falsified_bounds_of_a_page_change_only_that_page(
+    page: int, span: tuple[int, int], nulls: int, is_null: bool, template: str, value: int
+) -> None:
+    def falsify(group: int, chunk: p.Chunk) -> None:
+        if group == 1:
+            assert chunk.column_index is not None
+            for field, one in ((1, p.boolean(is_null)), (5, p.i64(nulls))):
+                chunk.column_index.value[field].value[1][page] = one
+            for field, number in ((2, span[0]), (3, span[1])):
+                chunk.column_index.value[field].value[1][page] = p.binary(number.to_bytes(8, "little", signed=True))
+            chunk.statistics = None
+
+    checked = Checked(numbers_file(falsify))
+    scan = checked.dataset.scan().filter(template.format(value)).threads(1)
+    lied = range(GROUP + page * PAGE, GROUP + (page + 1) * PAGE)
+    for share in (cascade.WHOLE_SHARE, 1.0):
+        with patch.object(cascade, "WHOLE_SHARE", share):
+            truth, found = found_rows(scan.use_metadata(False)), found_rows(scan)
+            assert [row for row in found if row not in lied] == [row for row in truth if row not in lied]
+            assert found == sorted(set(found))
+
+
+def edited(data: bytes, region: p.Region, change: Callable[[dict[int, p.Thrift]], None]) -> bytes:
+    """The file with one index changed and padded to its old length."""
+    found, _ = p.read_struct(data, region.start)
+    change(found.value)
+    raw = found.encode()
+    assert len(raw) <= region.end - region.start
+    return data[: region.start] + raw.ljust(region.end - region.start, b"\0") + data[region.end :]
+
+
+def drop_last(field: int) -> Callable[[dict[int, p.Thrift]], None]:
+    return lambda fields: fields[field].value[1].pop()
+
+
+def swap_rows(fields: dict[int, p.Thrift]) -> None:
+    """First rows that fall."""
+    pages = [page.value for page in fields[1].value[1]]
+    pages[1][3], pages[2][3] = pages[2][3], pages[1][3]
+
+
+def swap_places(fields: dict[int, p.Thrift]) -> None:
+    """Offsets that fall."""
+    pages = [page.value for page in fields[1].value[1]]
+    pages[1][1], pages[2][1] = pages[2][1], pages[1][1]
+
+
+def drop_page(fields: dict[int, p.Thrift]) -> None:
+    """A page fewer in every list of a column index."""
+    for number in (1, 2, 3, 5):
+        fields[number].value[1].pop()
+
+
+def no_pages(fields: dict[int, p.Thrift]) -> None:
+    fields[1].value[1].clear()
+
+
+def bad_boundary_order(fields: dict[int, p.Thrift]) -> None:
+    fields[4] = p.i32(7)
+
+
+def late_start(fields: dict[int, p.Thrift]) -> None:
+    fields[1].value[1][0].value[3] = p.i64(1)
+
+
+LIES = {  # name: which index of x in the middle row group, change
+    "column index with fewer pages": ("column", drop_page),
+    "fewer lower bounds": ("column", drop_last(2)),
+    "fewer upper bounds": ("column", drop_last(3)),
+    "fewer null pages": ("column", drop_last(1)),
+    "fewer null counts": ("column", drop_last(5)),
+    "unknown boundary order": ("column", bad_boundary_order),
+    "falling first rows": ("offset", swap_rows),
+    "falling offsets": ("offset", swap_places),
+    "no pages": ("offset", no_pages),
+    "first page after the first row": ("offset", late_start),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_page_index_whose_lists_do_not_fit_is_ignored(lie: str) -> None:
+    regions: list[p.Region] = []
+    data = numbers_file(lambda group, chunk: None, regions)
+    indexes = [region for region in regions if region.kind == "index"]
+    which, change = LIES[lie]
+    # Per row group: column and offset index of x, offset index of row.
+    data = edited(data, indexes[3 + (which == "offset")], change)
+    records = number_records()
+    dataset = hw.open(data)
+    for value in (0, 21, 25, 30, 39, 58):
+        for text, wanted in (
+            (f"x = {value}", [r["row"] for r in records if r["x"] == value]),
+            (f"x >= {value}", [r["row"] for r in records if r["x"] is not None and r["x"] >= value]),
+            (f"x < {value} or x is null", [r["row"] for r in records if r["x"] is None or r["x"] < value]),
+        ):
+            scan = dataset.scan().filter(text)
+            assert found_rows(scan) == wanted and found_rows(scan.use_metadata(False)) == wanted
+            assert found_rows(scan.skip(2).head(5)) == wanted[2:7] and found_rows(scan.tail(4)) == wanted[-4:]
+            assert scan.count() == len(wanted)
+    assert found_rows(dataset.scan().skip(55).head(5)) == list(range(55, 60))
+
+
+def test_index_that_claims_to_rise_is_not_believed() -> None:
+    """boundary_order says ascending; the bounds do not rise, and pages are not searched by halves."""
+    records = [{"x": (row * 7) % 97, "row": row} for row in range(96)]
+    groups = []
+    chunks = []
+    for path in p.leaf_paths(NUMBERS):
+        chunk = p.simple_chunk(path, p.shred(path, records), per_page=4, offset_index=True)
+        if path[-1].node.name == "x":
+            pages = [[record["x"] for record in records[at : at + 4]] for at in range(0, 96, 4)]
+            chunk.column_index = page_bounds([(min(page), max(page)) for page in pages], None, [False] * len(pages))
+        chunks.append(chunk)
+    groups.append(p.RowGroup(chunks, len(records)))
+    dataset = hw.open(p.build_file(NUMBERS, groups))
+    for value in range(-1, 98):
+        wanted = [record["row"] for record in records if record["x"] == value]
+        assert found_rows(dataset.scan().filter(f"x = {value}")) == wanted
+
+
+@SLOW
+@given(data=st.data(), template=number_tests, value=st.integers(-5, 70))
+def test_damaged_indexes_end_in_rows_or_in_a_clear_error(data: st.DataObject, template: str, value: int) -> None:
+    regions: list[p.Region] = []
+    raw = bytearray(numbers_file(lambda group, chunk: None, regions))
+    for _ in range(data.draw(st.integers(1, 4))):
+        region = data.draw(st.sampled_from([region for region in regions if region.kind == "index"]))
+        raw[data.draw(st.integers(region.start, region.end - 1))] = data.draw(st.integers(0, 255))
+    scan = hw.scan(bytes(raw)).filter(template.format(value)).threads(1)
+    with contextlib.suppress(hw.CorruptFileError):
+        found = found_rows(scan)
+        assert found == sorted(set(found)) and set(found) <= set(range(ROWS))
+    truth = [row for row in found_rows(scan.use_metadata(False)) if row >= 0]
+    assert truth == sorted(set(truth))
+
+
+def test_malformed_bloom_filter_is_ignored() -> None:
+    header = {
+        1: p.i32(64),
+        2: p.record({1: p.record({})}),
+        3: p.record({1: p.record({})}),
+        4: p.record({1: p.record({})}),
+    }
+    empty = bytes(64)  # a filter that holds nothing
+    changes: list[tuple[dict[int, p.Thrift | None], bool]] = [
+        ({}, True),
+        ({1: p.i32(33)}, False),
+        ({1: p.i32(0)}, False),
+        ({1: p.i32(1 << 30)}, False),
+        ({2: None}, False),
+        ({3: p.record({2: p.record({})})}, False),
+        ({4: p.record({5: p.record({})})}, False),
+    ]
+    for change, is_believed in changes:
+        bloom = p.record({**header, **change}).encode() + empty
+
+        def put(group: int, chunk: p.Chunk, bloom: bytes = bloom) -> None:
+            chunk.bloom, chunk.statistics, chunk.column_index = bloom, None, None
+
+        found = found_rows(hw.scan(numbers_file(put)).filter("x = 21"))
+        assert found == ([] if is_believed else [42, 43]), change
