@@ -88,6 +88,12 @@ class FilteredGroup:
         rows = self._proof.rows
         self._is_whole = self._plan.whole and rows.row_count > WHOLE_SHARE * self._row_count
         if self._is_whole:
+            untested = rows
+            for sure in self._proof.certain:
+                untested = untested.intersect(sure)
+            # Pages of filter columns where nothing is left to test are not read.
+            self._is_whole = untested.row_count <= WHOLE_SHARE * self._row_count
+        if self._is_whole:
             return [Segment(0, self._row_count, self._proof.to_be_tested)]
         return cut_segments(self._proof)
 

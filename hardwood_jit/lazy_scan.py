@@ -430,7 +430,7 @@ class Scan:
         found = run_groups(planner.tasks(), job, threads, _same, 2 * threads)
         try:
             if selection.tail is not None:
-                yield from last_rows(found, selection.tail)
+                yield from last_rows(planner.counting(found), selection.tail)
             else:
                 yield from skip_and_head(found, lambda: planner.skip_left, selection.head)
         finally:

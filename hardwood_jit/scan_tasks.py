@@ -19,6 +19,7 @@ from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupFacts, GroupPlan, Selection, plan_scan
 
 if TYPE_CHECKING:
+    from hardwood_jit.batch import Batch
     from hardwood_jit.dataset import Dataset
     from hardwood_jit.metrics import Metrics
 
@@ -46,6 +47,8 @@ class TaskPlanner:
         # Of skip(): what is left after row groups that pass as a whole, at the start, were passed over. It stays as it
         # is from the first task on.
         self.skip_left = selection.skip or 0
+        # Of tail() with a predicate: rows that have come out so far, from the end on.
+        self._rows_out = 0
 
     def plans(self) -> Iterator[GroupPlan]:
         """The row groups by position, whatever the predicate, in files that partition columns leave."""
@@ -140,10 +143,16 @@ class TaskPlanner:
             if certain >= self.skip_left + head:
                 return
 
+    def counting(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The batches of the tasks, counted: tail() plans no row group after those that hold its rows."""
+        for batch in batches:
+            self._rows_out += batch.num_rows
+            yield batch
+
     def _from_the_end(self, tail: int) -> Iterator[GroupTask]:
         certain = 0
         for task in self._judged():
-            if certain >= tail:
+            if max(certain, self._rows_out) >= tail:
                 return
             if task.verdicts is not None and task.verdicts.verdict is ALWAYS:
                 rows = task.plan.rows

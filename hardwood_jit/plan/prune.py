@@ -505,8 +505,8 @@ def _pages_in_order(test: ValueTest, pages: PageFacts) -> slice:
     What the index claims about its order does not matter: the bounds themselves say it.
     """
     everything = slice(0, len(pages))
-    if len(test.intervals.pairs) != 1 or test.null_matches or len(pages) < 16:
-        return everything
+    if len(test.intervals.pairs) != 1 or test.null_matches or test.quantifier == "all" or len(pages) < 16:
+        return everything  # an empty list passes "all", wherever its page's bounds lie
     low, high = test.intervals.pairs[0]
     lows = [facts.low for _, _, facts in pages]
     highs = [facts.high for _, _, facts in pages]

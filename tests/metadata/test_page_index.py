@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hardwood_jit.metadata.footer import read_footer
-from hardwood_jit.metadata.page_index import parse_column_index, parse_offset_index
+from hardwood_jit.metadata.page_index import parse_column_index, parse_offset_index, skim_offset_index
 from hardwood_jit.source import BytesSource
 from tests.support import pages as p
 from tests.support.pages import Thrift, binary, boolean, i32, i64, list_of, record
@@ -62,6 +66,86 @@ def test_pages_without_rows_and_empty_chunks_are_fine() -> None:
 )
 def test_offset_indexes_that_do_not_fit_are_ignored(raw: bytes, rows: int) -> None:
     assert parse_offset_index(raw, rows, RANGE) is None
+
+
+def assert_same(raw: bytes, rows: int, byte_range: tuple[int, int] | None) -> None:
+    """The fast way and the other agree on whether there is an index, and on its numbers."""
+    slow = parse_offset_index(raw, rows, byte_range)
+    fast = skim_offset_index(np.frombuffer(bytearray(raw), np.uint8), rows, byte_range)
+    assert (slow is None) == (fast is None)
+    if slow is not None and fast is not None:
+        for name in ("offsets", "sizes", "first_rows"):
+            assert getattr(slow, name).tolist() == getattr(fast, name).tolist()
+        assert slow.row_count == fast.row_count
+
+
+numbers = st.integers(-2, 70) | st.sampled_from([-(1 << 63), (1 << 63) - 1, 1 << 62, 1 << 31, -(1 << 31)])
+QUICK = settings(deadline=None, derandomize=os.environ.get("CI") == "true")
+
+
+@QUICK
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), max_size=20), st.integers(0, 3), st.booleans())
+def test_honest_offset_indexes_are_skimmed_as_they_are_parsed(
+    steps: list[tuple[int, int]], rest: int, with_sizes: bool
+) -> None:
+    at, row, found = 100, 0, []
+    for size, rows in steps:
+        found.append((at, size, row))
+        at, row = at + size, row + rows
+    more = {"unencoded": list_of([i64(1) for _ in steps], p.I64)} if with_sizes else {}
+    raw = offset_index(*found, **more)
+    for rows in (row, row + rest):
+        for byte_range in (None, (100, at - 100), (100, at - 99), (101, at - 100)):
+            assert_same(raw, rows, byte_range)
+            assert_same(raw + b"more", rows, byte_range)
+
+
+@QUICK
+@given(
+    st.lists(st.tuples(numbers, numbers.map(lambda n: max(min(n, 2**31 - 1), -(2**31))), numbers), max_size=4),
+    st.integers(0, 70),
+    st.sampled_from([None, (0, 70), RANGE]),
+)
+def test_dishonest_offset_indexes_are_skimmed_as_they_are_parsed(
+    given: list[tuple[int, int, int]], rows: int, byte_range: tuple[int, int] | None
+) -> None:
+    assert_same(offset_index(*given), rows, byte_range)
+
+
+@settings(QUICK, max_examples=400)
+@given(st.data())
+def test_damaged_offset_indexes_are_skimmed_as_they_are_parsed(data: st.DataObject) -> None:
+    raw = bytearray(offset_index((100, 20, 0), (120, 30, 5), (150, 10, 9)))
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at] = data.draw(st.integers(0, 255))
+    assert_same(bytes(raw[: data.draw(st.integers(0, len(raw)))]), 12, None)
+    assert_same(bytes(raw), 12, RANGE)
+
+
+@settings(QUICK, max_examples=400)
+@given(st.binary(max_size=40), st.integers(0, 20))
+def test_random_bytes_are_no_offset_index_or_the_same_one(raw: bytes, rows: int) -> None:
+    assert_same(raw, rows, None)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        {1: i64(100), 2: i32(5)},
+        {1: i64(100), 3: i64(0)},
+        {2: i32(5), 3: i64(0)},
+        {1: i64(100), 2: i32(5), 3: i64(0), 9: binary(b"later")},
+        {1: i32(100), 2: i64(5), 3: i32(0)},
+        {1: binary(b"a"), 2: i32(5), 3: i64(0)},
+        {3: i64(0), 2: i32(5), 1: i64(100)},
+    ],
+)
+def test_odd_page_locations_are_skimmed_as_they_are_parsed(location: dict[int, Thrift]) -> None:
+    raw = record({1: list_of([record(location)])}).encode()
+    assert_same(raw, 5, None)
+    assert_same(record({1: list_of([record(location)]), 7: i32(3)}).encode(), 5, RANGE)
+    assert_same(record({1: list_of([record(location)]), 2: binary(b"x")}).encode(), 5, RANGE)
 
 
 COLUMN_INDEX = {

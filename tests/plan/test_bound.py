@@ -72,6 +72,36 @@ def test_union_intersection_and_complement_are_those_of_sets(
     assert a.intersect(b) == a.complement().union(b.complement()).complement()
 
 
+@given(pairs, ends, ends)
+def test_meets_and_covers_ask_every_key_between_two_ends(
+    given: list[tuple[int | None, int | None]], low: int | None, high: int | None
+) -> None:
+    intervals = Intervals.of(given)
+    if low is not None and high is not None and low > high:
+        low, high = high, low
+    between = {key for key in KEYS if (low is None or key >= low) and (high is None or key <= high)}
+    assert intervals.meets(low, high) == bool(between & inside(given))
+    assert intervals.covers(low, high) == (between <= inside(given))
+
+
+@given(st.lists(st.tuples(byte_keys, byte_keys), max_size=4), byte_keys, byte_keys)
+def test_meets_and_covers_of_bytes_agree_with_complement_and_intersection(
+    given: list[tuple[bytes, bytes]], one: bytes, other: bytes
+) -> None:
+    intervals = Intervals.of(given)
+    low, high = min(one, other), max(one, other)
+    between = Intervals.between(low, successor(high))
+    assert intervals.meets(low, high) == bool(intervals.intersect(between))
+    assert intervals.covers(low, high) == (not intervals.complement().intersect(between))
+    assert intervals.meets(low, low) == intervals.covers(low, low) == intervals.contains(low)
+
+
+def test_nothing_meets_no_interval_and_everything_is_covered_by_all() -> None:
+    for low, high in ((None, None), (1, None), (None, 1), (1, 1)):
+        assert Intervals.everything().covers(low, high) and Intervals.everything().meets(low, high)
+        assert not Intervals.nothing().covers(low, high) and not Intervals.nothing().meets(low, high)
+
+
 @given(st.lists(st.tuples(byte_keys, byte_keys), max_size=4), byte_keys)
 def test_intervals_of_bytes_are_in_unsigned_lexicographic_order(given: list[tuple[bytes, bytes]], key: bytes) -> None:
     intervals = Intervals.of(given)

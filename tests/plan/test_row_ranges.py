@@ -40,6 +40,33 @@ def test_intersection_keeps_the_rows_in_both(one: list[tuple[int, int]], two: li
     assert both == RowRanges.of(two).intersect(RowRanges.of(one))
 
 
+@given(pairs, pairs)
+def test_union_minus_and_contains_are_those_of_sets(one: list[tuple[int, int]], two: list[tuple[int, int]]) -> None:
+    a, b = RowRanges.of(one), RowRanges.of(two)
+    rows, others = set(numbers(a)), set(numbers(b))
+    for found, expected in ((a.union(b), rows | others), (a.minus(b), rows - others), (b.minus(a), others - rows)):
+        check(found)
+        assert numbers(found) == sorted(expected)
+    assert a.contains(b) == (rows >= others)
+    assert a.union(b).contains(a) and a.contains(a.minus(b)) and not a.minus(b).intersect(b)
+    assert a.minus(a) == RowRanges(()) and a.contains(RowRanges(()))
+
+
+@given(pairs, pairs, few)
+def test_ranges_that_were_cut_and_touch_count_as_one(
+    one: list[tuple[int, int]], two: list[tuple[int, int]], cut: int
+) -> None:
+    whole = RowRanges.of(one)
+    pieces = RowRanges(
+        tuple(part for a, b in whole for part in ((a, min(b, cut)), (max(a, cut), b)) if part[0] < part[1])
+    )
+    other = RowRanges.of(two)
+    assert pieces.contains(whole) and whole.contains(pieces)
+    assert numbers(pieces.minus(other)) == numbers(whole.minus(other))
+    assert numbers(other.minus(pieces)) == numbers(other.minus(whole))
+    assert pieces.union(other).row_count == whole.union(other).row_count
+
+
 @given(pairs, few, few)
 def test_skip_and_head_are_slices_of_the_rows(given: list[tuple[int, int]], skip: int, head: int) -> None:
     ranges = RowRanges.of(given)
