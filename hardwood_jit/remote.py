@@ -6,6 +6,7 @@ and etag and listings of folders, which happen when a source is opened and never
 request, which the file system makes on its own. Reads that lie in the end of the file, which came with the footer, are
 no requests. Behind a cache (`simplecache::`) the counts are what the cache was asked for.
 """
+# mypy: disable-error-code="import-untyped,import-not-found"
 
 from __future__ import annotations
 

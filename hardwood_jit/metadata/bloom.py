@@ -134,4 +134,5 @@ def is_in_block(hashes: NDArray[np.uint64], blocks: NDArray[np.uint8]) -> NDArra
     words = blocks.view("<u4")
     low = hashes.astype(np.uint32)
     bits = np.uint32(1) << ((low[:, None] * _SALT) >> np.uint32(27))
-    return ((words & bits) == bits).all(axis=1)
+    found: NDArray[np.bool_] = ((words & bits) == bits).all(axis=1)
+    return found
