@@ -1179,6 +1179,25 @@ def test_filter_column_may_be_required_in_one_file_and_optional_in_another_and_s
     assert rows_of(hw.scan(sources[::-1]).filter(x.is_not_null())) == [3, 4, 0, 2]
 
 
+def test_schema_mismatch_is_found_even_where_the_first_file_alone_answers_the_test() -> None:
+    sink = io.BytesIO()
+    pq.write_table(
+        pa.table({"x": [1, 2], "row": [0, 1]}, pa.schema([pa.field("x", pa.int32(), False), ("row", pa.int64())])), sink
+    )
+    first, other = sink.getvalue(), written(row=pa.array([2, 3]), x=pa.array(["a", "b"]))
+    for predicate in (x.is_not_null(), x < 10**12, ~x.is_in([])):  # true of every row of the first file
+        with pytest.raises(hw.SchemaMismatchError, match="column 'x' has physical type"):
+            rows_of(hw.scan([first, other]).filter(predicate))
+
+
+@pytest.mark.parametrize("use_metadata", [True, False])
+def test_batch_size_holds_without_columns(use_metadata: bool) -> None:
+    scan = hw.scan(written(x=pa.array(range(10), pa.int32()))).use_metadata(use_metadata).select().batch_size(4)
+    assert [batch.num_rows for batch in scan] == [4, 4, 2]
+    assert [batch.num_rows for batch in scan.filter(x >= 0)] == [4, 4, 2]
+    assert [batch.num_rows for batch in scan.filter(x > 1)] == [4, 4]
+
+
 def workers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "hardwood_jit"]
 
