@@ -1,0 +1,32 @@
+"""Footers that this process has read: workers are used again, and so are the processes in which Spark plans."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from hardwood_jit.dataset import Dataset, Scan
+
+CACHED_DATASETS = 64
+
+_datasets: OrderedDict[Any, Dataset] = OrderedDict()  # least recently used first
+
+
+def with_cached_footers(scan: Scan) -> Scan:
+    """The scan over a dataset whose footers have been read before in this process, if no file has changed since.
+
+    >>> from hardwood_jit.spark.footer_cache import with_cached_footers
+    >>> first = with_cached_footers(hw.scan(trips).select("id"))
+    >>> with_cached_footers(hw.scan(trips).select("city")).dataset is first.dataset
+    True
+    """
+    dataset = scan.dataset
+    identities = tuple(file.source.identity for file in dataset.files)
+    if None in identities:
+        return scan
+    key = (identities, dataset._options)
+    found = _datasets.setdefault(key, dataset)
+    _datasets.move_to_end(key)
+    while len(_datasets) > CACHED_DATASETS:
+        _datasets.popitem(last=False)
+    return Scan(found, scan._selection)
