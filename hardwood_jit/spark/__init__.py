@@ -12,8 +12,9 @@ Importing this package loads neither pyspark nor pyarrow: the daemon that Spark 
 """
 
 from hardwood_jit.spark.explaining import explain
+from hardwood_jit.spark.footer_cache import open_once
 from hardwood_jit.spark.mapping import map_batches
 from hardwood_jit.spark.reading import read, register
 from hardwood_jit.spark.worker_setup import configure, pack_kernels, warm
 
-__all__ = ["configure", "explain", "map_batches", "pack_kernels", "read", "register", "warm"]
+__all__ = ["configure", "explain", "map_batches", "open_once", "pack_kernels", "read", "register", "warm"]

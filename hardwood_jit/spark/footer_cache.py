@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from hardwood_jit.dataset import Dataset, Scan
+from hardwood_jit.dataset import open as open_dataset
 
 CACHED_DATASETS = 64
 
@@ -30,3 +31,23 @@ def with_cached_footers(scan: Scan) -> Scan:
     while len(_datasets) > CACHED_DATASETS:
         _datasets.popitem(last=False)
     return Scan(found, scan._selection)
+
+
+def open_once(source: Any, **options: Any) -> Dataset:
+    """`hw.open` for functions that run in workers: the same Dataset, with its footers, until a file changes.
+
+    >>> from hardwood_jit import spark as hw_spark
+    >>> hw_spark.open_once(trips) is hw_spark.open_once(trips)
+    True
+
+    A look-up join in a pandas function:
+
+    ```python
+    @pandas_udf("string")
+    def name_of(keys: pd.Series) -> pd.Series:
+        wanted = [int(key) for key in keys.unique()]
+        names = hw_spark.open_once("names.parquet").scan().filter(col("key").is_in(wanted)).to_pandas()
+        return keys.map(names.set_index("key")["name"])
+    ```
+    """
+    return with_cached_footers(open_dataset(source, **options).scan()).dataset

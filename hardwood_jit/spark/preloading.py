@@ -15,24 +15,23 @@ from hardwood_jit.kernels import compiled
 from hardwood_jit.kernels.skim import skip_struct
 
 
-def load_from_disk(*, everything: bool) -> int:
-    """Load the walker of footers, or `everything`; how many kernels came from disk.
+def load_from_disk() -> int:
+    """Load every general kernel that was compiled before; how many files that took.
 
     >>> from hardwood_jit.spark.preloading import load_from_disk
-    >>> load_from_disk(everything=False) <= 16
+    >>> load_from_disk() >= 0
     True
     """
-    before = compiled.FOLDER.loaded
     if compiled.FOLDER.path is None:
         return 0
+    before = compiled.FOLDER.loaded
     _load_walker()
-    if everything:
-        for name, signature in SIGNATURES.items():
-            for t in WIDTHS.get(name, ("",)):
-                for quick in (False, True) if name in QUICK_FILTERS else (False,):
-                    o = "int32" if "{o}" in signature else ""
-                    if _is_on_disk(name, t, o, quick):
-                        kernel_cache.load(name, t, o, quick)
+    for name, signature in SIGNATURES.items():
+        o = "int32" if "{o}" in signature else ""
+        for t in WIDTHS.get(name, ("",)):
+            for quick in (False, True) if name in QUICK_FILTERS else (False,):
+                if _is_on_disk(name, t, o, quick):
+                    kernel_cache.load(name, t, o, quick)
     return int(compiled.FOLDER.loaded - before)
 
 
@@ -42,7 +41,7 @@ def _is_on_disk(name: str, t: str, o: str, quick: bool) -> bool:
     if not hasattr(function, "_cache"):  # NUMBA_DISABLE_JIT
         return False
     kind = "quick" if quick else function._cache._kind
-    cache: Any = compiled.DiskCache(function.py_func, kind)  # type: ignore[no-untyped-call]
+    cache: Any = compiled.DiskCache(function.py_func, kind)
     return bool(cache.has(SIGNATURES[name].format(t=t, o=o), function.targetctx))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hardwood_jit.errors import CorruptFileError
+from hardwood_jit.errors import CorruptFileError, HardwoodError
 from hardwood_jit.export.to_arrow import batch_to_arrow, wants_form
 from hardwood_jit.jit.value_decoder import Wanted
 from hardwood_jit.kernels.compiled import FOLDER
@@ -78,7 +78,7 @@ def _piece_batches(piece: Piece, wanted: StructType | None, report: Report) -> I
 def _check_unchanged(piece: Piece) -> None:
     for file, planned in zip(piece.scan.dataset.files, piece.file_bytes, strict=True):
         if file.source.size != planned:
-            raise CorruptFileError(
+            raise HardwoodError(
                 f"{file.name}: has {file.source.size} bytes, {planned} when the scan was planned; "
                 "load() it again to read the new file"
             )
