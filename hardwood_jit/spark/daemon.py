@@ -10,20 +10,34 @@ runs in processes that come from Spark's own daemon.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
+from pathlib import Path
+
+ONE_THREAD = "OPENBLAS_NUM_THREADS"
+TASKS = Path("/proc/self/task")
 
 
 def prepare() -> None:
-    """Load all kernels that the disk has, on one thread."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads; tasks run side by side anyway
+    """Load all kernels that the disk has."""
     from hardwood_jit.spark.preloading import load_from_disk
 
     with suppress(OSError):  # a worker meets the same trouble, and can say so
         load_from_disk()
 
 
+def thread_count() -> int:
+    """Threads of this process, Python's or not; 1 where there is no /proc to ask."""
+    return len(list(TASKS.iterdir())) if TASKS.is_dir() else 1
+
+
 def main() -> None:
     """Load, then be pyspark's own daemon."""
+    if thread_count() > 1 and ONE_THREAD not in os.environ:
+        # numpy, which came with the package, has started threads for linear algebra: once more without them. Spark
+        # sets OMP_NUM_THREADS=1 for its workers unless told otherwise, so this is rare.
+        os.environ[ONE_THREAD] = "1"
+        os.execv(sys.executable, sys.orig_argv)
     prepare()
     from pyspark.daemon import manager
 

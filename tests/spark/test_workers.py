@@ -46,25 +46,38 @@ def in_new_process(code: str, folder: Path, **changes: str) -> Any:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def test_the_daemon_has_one_thread_and_its_kernels_before_it_forks(tmp_path: Path) -> None:
-    hw.warm(None) if not list(hw.kernel_cache.path.glob("plain.*.nbc")) else None
-    code = """
+DAEMON = """
 import json, os, sys
-from hardwood_jit.spark.daemon import prepare
-prepare()
-from hardwood_jit.kernels.compiled import FOLDER
-print(json.dumps({
-    "threads": len(os.listdir("/proc/self/task")),
-    "modules": [name for name in ("pyarrow", "pandas") if name in sys.modules],
-    "loaded": FOLDER.loaded,
-    "compiled": FOLDER.compiled,
-}))
+from hardwood_jit.spark import daemon
+import pyspark.daemon
+
+def report():
+    from hardwood_jit.kernels.compiled import FOLDER
+    print(json.dumps({
+        "threads": daemon.thread_count(),
+        "modules": [name for name in ("pyarrow", "pandas") if name in sys.modules],
+        "loaded": FOLDER.loaded,
+        "compiled": FOLDER.compiled,
+    }))
+
+pyspark.daemon.manager = report  # instead of waiting for Spark
+daemon.main()
 """
-    found = in_new_process(code, tmp_path)
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_the_daemon_has_one_thread_and_its_kernels_before_it_forks(tmp_path: Path, threads: str) -> None:
+    hw.warm(hw.scan(small_file(tmp_path)))
+    found = in_new_process(DAEMON, tmp_path, OMP_NUM_THREADS=threads)
     assert found["threads"] == 1
     assert found["modules"] == []
     assert found["loaded"] > 0
     assert found["compiled"] == 0
+
+
+def small_file(folder: Path) -> Path:
+    pq.write_table(pa.table({"id": [1, 2]}), folder / "small.parquet")
+    return folder / "small.parquet"
 
 
 def test_workers_are_forked_from_our_daemon(spark: SparkSession) -> None:
