@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,12 @@ class _Task:
         self._reports = reports
 
     def __call__(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        started = time.perf_counter()
         from hardwood_jit.spark.tasks import split_batches
 
         for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from self._function(split_batches(self._splits[number], None, self._reports))
+            for number in batch.column(0).to_pylist():  # one: a partition of the DataFrame is one number
+                yield from self._function(split_batches(self._splits[number], None, self._reports, started))
 
 
 def map_batches(

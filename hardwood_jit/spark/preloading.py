@@ -15,13 +15,19 @@ from hardwood_jit.kernels import compiled
 from hardwood_jit.kernels.skim import skip_struct
 
 
+# What a scan imports when it runs; none of them imports pyarrow.
+MODULES = ("scanner", "metrics", "row_limits", "spark.splits", "spark.footer_cache", "spark.reports")
+
+
 def load_from_disk() -> int:
-    """Load every general kernel that was compiled before; how many files that took.
+    """Load every general kernel that was compiled before, and the modules of scans; how many files of kernels.
 
     >>> from hardwood_jit.spark.preloading import load_from_disk
     >>> load_from_disk() >= 0
     True
     """
+    for module in MODULES:
+        importlib.import_module(f"hardwood_jit.{module}")
     if compiled.FOLDER.path is None:
         return 0
     before = compiled.FOLDER.loaded

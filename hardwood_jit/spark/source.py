@@ -8,6 +8,7 @@ are options of one `load()`; filters of Spark's own run in Spark, on what is lef
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -110,8 +111,9 @@ def partitions_of(options: SourceOptions, schema: StructType, paths: Sequence[st
 
 def read_partition(options: SourceOptions, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The batches of one split in Spark's Arrow schema."""
+    started = time.perf_counter()  # before imports, which a first task pays for, too
     from hardwood_jit.spark.tasks import split_batches
 
     assert isinstance(partition, SplitPartition)
     reports = None if options.accumulator is None else Reports(options.accumulator)
-    return split_batches(partition.split, schema, reports, ignore_corrupt=options.ignore_corrupt)
+    return split_batches(partition.split, schema, reports, started, ignore_corrupt=options.ignore_corrupt)

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,10 +35,9 @@ BATCH_ROWS = 10_000  # smaller batches are joined up to this size, Spark's own: 
 
 
 def split_batches(
-    split: Split, wanted: StructType | None, reports: Reports | None, *, ignore_corrupt: bool = False
+    split: Split, wanted: StructType | None, reports: Reports | None, started: float, *, ignore_corrupt: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of one task in Spark's Arrow schema; its report is handed over after the last one."""
-    started = time.perf_counter()
+    """The batches of one task in Spark's Arrow schema; its report, timed from `started`, follows the last one."""
     report = Report(split=split.number, host=socket.gethostname(), process=os.getpid(), skipped=list(split.skipped))
     loaded, compiled = FOLDER.loaded, FOLDER.compiled
     for piece in split.pieces:
@@ -98,7 +98,8 @@ def _measure(report: Report, piece: Piece, metrics: Metrics, read: Any) -> None:
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Small batches that follow each other made into one; large ones as they are, order kept."""
+    """Small batches that follow each other made into one, order kept; the first goes ahead, nobody waits for it."""
+    yield from islice(batches, 1)
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
