@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,8 @@ class _Task:
     """What runs in a worker: the numbers of splits in, the function's batches out."""
 
     def __init__(self, splits: tuple[Split, ...], function: BatchFunction, reports: Reports | None) -> None:
-        self._splits = splits
+        # Each on its own: a task opens its split, and looks at the files of no other.
+        self._splits = [pickle.dumps(split) for split in splits]
         self._function = function
         self._reports = reports
 
@@ -43,7 +45,8 @@ class _Task:
 
         for batch in numbers:
             for number in batch.column(0).to_pylist():  # one: a partition of the DataFrame is one number
-                yield from self._function(split_batches(self._splits[number], None, self._reports, started))
+                split: Split = pickle.loads(self._splits[number])
+                yield from self._function(split_batches(split, None, self._reports, started))
 
 
 def map_batches(

@@ -14,7 +14,6 @@ from hardwood_jit.jit.general import QUICK_FILTERS, WIDTHS
 from hardwood_jit.kernels import compiled
 from hardwood_jit.kernels.skim import skip_struct
 
-
 # What a scan imports when it runs; none of them imports pyarrow.
 MODULES = ("scanner", "metrics", "row_limits", "spark.splits", "spark.footer_cache", "spark.reports")
 

@@ -93,7 +93,7 @@ class HardwoodReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One per split; Spark asks once per query."""
+        """One per split; Spark asks once per `load()`, when its first query is planned."""
         return partitions_of(self._options, self._schema, None)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -144,4 +144,10 @@ def test_a_file_that_changed_after_planning_is_refused(spark: SparkSession, trip
     pq.write_table(pa.table({"id": list(range(500))}), path)
     with pytest.raises(Exception, match=r"one\.parquet: has \d+ bytes, \d+ when the scan was planned"):
         frame.collect()
-    assert ids(frame.select("id")) == list(range(500))  # another query, another plan
+    assert ids(hw_spark.read(spark, path)) == list(range(500))
+
+
+def test_the_module_that_spark_looks_for_has_the_source() -> None:
+    import pyspark_hardwood_jit
+
+    assert pyspark_hardwood_jit.DefaultSource.name() == "hardwood"

