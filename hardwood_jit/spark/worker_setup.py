@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 import socket
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hardwood_jit.spark.reading import parallelism_of
 from hardwood_jit.warming import WarmReport
 from hardwood_jit.warming import warm as warm_here
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from hardwood_jit.dataset import Scan
@@ -84,21 +86,27 @@ def warm(spark: SparkSession, scan: Scan | None = None) -> dict[str, WarmReport]
     hw_spark.warm(spark, hw.scan("trips/").filter(col("fare") > 50).select("id"))
     ```
     """
-    context = spark.sparkContext
-    tasks = max(context.defaultParallelism, 1)
-    numbers = context.parallelize(range(tasks), tasks)
+    tasks = max(parallelism_of(spark) or 1, 1)
+    numbers = spark.range(0, tasks, 1, tasks)
 
-    def build(_: Iterable[int]) -> Iterator[tuple[str, WarmReport]]:
-        yield socket.gethostname(), warm_here(scan)
+    def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for _ in batches:
+            report = warm_here(scan)
+            facts = {"host": [socket.gethostname()], "seconds": [report.seconds]}
+            yield pa.RecordBatch.from_pydict({**facts, "loaded": [report.loaded], "compiled": [report.compiled]})
 
     # All at the same time, so that no executor is left out. Where that is not possible (fewer cores than tasks,
     # executors that come and go), tasks go wherever Spark sends them.
+    schema = "host string, seconds double, loaded long, compiled long"
     try:
-        found = numbers.barrier().mapPartitions(build).collect()
+        found = numbers.mapInArrow(build, schema, barrier=True).collect()
     except Exception:
-        found = numbers.mapPartitions(build).collect()
+        found = numbers.mapInArrow(build, schema).collect()
     slowest: dict[str, WarmReport] = {}
-    for host, report in found:
+    for host, *facts in found:
+        report = WarmReport(*facts)
         if host not in slowest or report.seconds > slowest[host].seconds:
             slowest[host] = report
     return slowest
