@@ -157,7 +157,7 @@ TYPES: tuple[TypeRow, ...] = (
             "BinaryType", lambda pa, leaf: pa.binary()),
     TypeRow("GEOGRAPHY", (BYTE_ARRAY,), "bytes", "data, offsets", "bytes", "binary", "object (bytes)", "object",
             "BinaryType", lambda pa, leaf: pa.binary()),
-    TypeRow("UNKNOWN", tuple(PhysicalType), "null", "as stored", "None", "null", "object (None)", "object", "NullType",
+    TypeRow("UNKNOWN", tuple(PhysicalType), "null", "as stored", "None", "null", "object (None)", "object", "as stored",
             lambda pa, leaf: pa.null()),
     # groups
     TypeRow("group", (), "group", "by leaf", "dict", "struct", "by leaf", "object", "StructType"),

@@ -120,6 +120,12 @@ QUICK_ITEMS = 16_000  # fewer values than this take less time than giving the in
 
 
 @cache
+def _quick_form(name: str, function: Any) -> Any:
+    """One dispatcher a kernel, so that calls of `load` which differ in form only do not load it again from disk."""
+    return cast("Any", compiled).quick_kernel(function.py_func)
+
+
+@cache
 def load(name: str, t: str = "", o: str = "", quick: bool = False) -> Callable[..., int]:
     """The compiled kernel `module.function` for value width `t` and offset width `o` (see decoders.SIGNATURES).
 
@@ -131,7 +137,7 @@ def load(name: str, t: str = "", o: str = "", quick: bool = False) -> Callable[.
     function = getattr(module, function_name)
     if not _CONFIG.DISABLE_JIT:
         if quick:
-            function = cast("Any", compiled).quick_kernel(function.py_func)
+            function = _quick_form(name, function)
         function.compile(SIGNATURES[name].format(t=t, o=o))
     return cast("Callable[..., int]", function)
 
