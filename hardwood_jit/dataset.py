@@ -115,6 +115,13 @@ class Dataset:
         """
         return Scan(self, Selection())
 
+    def _subset(self, numbers: Sequence[int]) -> Dataset:
+        """Some of the files as a dataset of their own, with the footers that have been read."""
+        found = Dataset([], self._options)
+        found._folders = self._folders.of_files(numbers)
+        found.files = tuple(self.files[number] for number in numbers)
+        return found
+
     def close(self) -> None:
         """Forbid new terminals; results stay valid. File objects of the caller's stay open.
 

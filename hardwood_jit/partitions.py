@@ -15,7 +15,7 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
@@ -232,6 +232,12 @@ class Partitions:
     def values(self, file: int) -> dict[str, Any]:
         """The values of one file by name, as Python has them."""
         return {column.name: column.python(file) for column in self.columns}
+
+    def of_files(self, numbers: Sequence[int]) -> Partitions:
+        """Those of some of the files, in that order, with the types that all of them have together."""
+        return Partitions(
+            tuple(replace(column, keys=tuple(column.keys[number] for number in numbers)) for column in self.columns)
+        )
 
     def beside(self, schema: Schema) -> Partitions:
         """Without those that the file has as columns: these win."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hardwood_jit.dataset import Scan
+from hardwood_jit.lazy_scan import Scan
 from hardwood_jit.spark.reports import Report, gathered, total
 from hardwood_jit.spark.source_options import SPLIT_BYTES, SourceOptions
 from hardwood_jit.spark.splits import SplitPlan, plan_splits, without_damaged_files
@@ -45,24 +45,25 @@ class ReadExplanation:
         facts = self.as_dict()
         lines = [str(self.plan.scan.explain())]
         lines.append(
-            f"  splits    {facts['splits']:,}; the driver dropped {facts['row_groups_pruned']:,} of "
+            f"  {'splits':<13} {facts['splits']:,}; the driver dropped {facts['row_groups_pruned']:,} of "
             f"{facts['row_groups']:,} row groups"
         )
-        lines += [f"  skipped   {line}" for line in facts["skipped"]]
+        lines += [f"  {'skipped':<13} {line}" for line in facts["skipped"]]
         if not self.reports:
-            lines.append("  tasks     none has reported (of a DataFrame by hw_spark.read or map_batches, run it first)")
+            hint = "of a DataFrame by hw_spark.read or map_batches, run it first"
+            lines.append(f"  {'tasks':<13} none has reported ({hint})")
             return "\n".join(lines)
         done = total(self.reports)
         lines.append(
-            f"  tasks     {len(self.reports):,}: {done.rows_out:,} rows, {done.bytes_read:,} bytes read in "
+            f"  {'tasks':<13} {len(self.reports):,}: {done.rows_out:,} rows, {done.bytes_read:,} bytes read in "
             f"{done.requests:,} requests; the longest took {done.seconds * 1000:.1f} ms"
         )
         lines.append(
-            f"            row groups: {done.row_groups:,} read, {done.row_groups_pruned:,} dropped; "
+            f"{'':16}row groups: {done.row_groups:,} read, {done.row_groups_pruned:,} dropped; "
             f"pages: {done.pages - done.pages_skipped:,} decompressed, {done.pages_skipped:,} skipped"
         )
-        lines.append(f"            kernels: {done.kernels_loaded:,} loaded, {done.kernels_compiled:,} compiled")
-        lines += [f"            kernel {shape}: {origin}" for shape, origin in sorted(done.kernels.items())]
+        lines.append(f"{'':16}kernels: {done.kernels_loaded:,} loaded, {done.kernels_compiled:,} compiled")
+        lines += [f"{'':16}kernel {shape}: {origin}" for shape, origin in sorted(done.kernels.items())]
         return "\n".join(lines)
 
 
@@ -71,13 +72,17 @@ class SparkExplanation:
     """`print` it, or ask `as_dict`.
 
     >>> from hardwood_jit import spark as hw_spark
-    >>> print(hw_spark.explain(hw.scan(trips).filter("id > 3").select("city")))
+    >>> print(hw_spark.explain(hw.scan(trips).filter("id > 3").select("city")))  # doctest: +ELLIPSIS
     Scan of 1 file: 2 row groups, 6 rows
-      columns   city
-      filter    id > 3
+      columns       city
+      filter        id > 3
+      statistics    1 of 2 row groups dropped (3 rows, ... bytes)
+                      id: max 3 < 4
+      certain       1 row group: all 3 wanted rows pass, none was tested
+      to be tested
         1. id > 3
-      splits    1; the driver dropped 1 of 2 row groups
-      tasks     none has reported (of a DataFrame by hw_spark.read or map_batches, run it first)
+      splits        1; the driver dropped 1 of 2 row groups
+      tasks         none has reported (of a DataFrame by hw_spark.read or map_batches, run it first)
     """
 
     reads: tuple[ReadExplanation, ...]

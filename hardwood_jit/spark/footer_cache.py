@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from hardwood_jit.dataset import Dataset, Scan
+from hardwood_jit.dataset import Dataset
 from hardwood_jit.dataset import open as open_dataset
+from hardwood_jit.lazy_scan import Scan
 
 CACHED_DATASETS = 64
 
@@ -25,7 +26,7 @@ def with_cached_footers(scan: Scan) -> Scan:
     identities = tuple(file.source.identity for file in dataset.files)
     if None in identities:
         return scan
-    key = (identities, dataset._options)
+    key = (identities, dataset._options, dataset._folders)
     found = _datasets.setdefault(key, dataset)
     _datasets.move_to_end(key)
     while len(_datasets) > CACHED_DATASETS:

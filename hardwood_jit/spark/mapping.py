@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from hardwood_jit.dataset import Scan
+from hardwood_jit.lazy_scan import Scan
 from hardwood_jit.spark.reading import parallelism_of
 from hardwood_jit.spark.reports import Reports, new_reports
 from hardwood_jit.spark.source_options import SPLIT_BYTES

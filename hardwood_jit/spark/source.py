@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from hardwood_jit.dataset import Scan
+    from hardwood_jit.lazy_scan import Scan
     from hardwood_jit.spark.stream import HardwoodStreamReader
 
 

@@ -11,7 +11,7 @@ from hardwood_jit.plan.predicate import Predicate, as_predicate
 from hardwood_jit.plan.predicate_text import parse
 
 if TYPE_CHECKING:
-    from hardwood_jit.dataset import Scan
+    from hardwood_jit.lazy_scan import Scan
 
 SPLIT_BYTES = 128 << 20  # as spark.sql.files.maxPartitionBytes
 

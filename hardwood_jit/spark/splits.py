@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hardwood_jit.dataset import Dataset, Scan
 from hardwood_jit.errors import CorruptFileError
-from hardwood_jit.plan.prune import GroupPruner
+from hardwood_jit.lazy_scan import Scan
+from hardwood_jit.metrics import Metrics
 from hardwood_jit.plan.row_ranges import RowRanges
+from hardwood_jit.scan_tasks import TaskPlanner
 
 if TYPE_CHECKING:
     from hardwood_jit.group_columns import ScanFile
@@ -92,45 +93,29 @@ def _goal(total_bytes: int, split_bytes: int, parallelism: int | None) -> int:
 def without_damaged_files(scan: Scan) -> tuple[Scan, list[str]]:
     """The scan of those files whose footer can be read, and what is wrong with the others."""
     good, skipped = [], []
-    for file in scan.dataset.files:
+    for number, file in enumerate(scan.dataset.files):
         try:
             _ = file.metadata
         except CorruptFileError as error:
             skipped.append(str(error))
         else:
-            good.append(file)
+            good.append(number)
     if not good:
         raise CorruptFileError(f"none of {len(skipped)} files can be read: {skipped[0]}")
     if not skipped:
         return scan, []
-    dataset = Dataset([file.source for file in good], scan.dataset._options)
-    dataset.files = tuple(good)  # with the footers that have been read
-    return Scan(dataset, scan._selection), skipped
+    return Scan(scan.dataset._subset(good), scan._selection), skipped
 
 
 def _kept_groups(scan: Scan, plan: SplitPlan) -> Iterator[KeptGroup]:
     """The row groups in which statistics leave room for a match. Files that do not fit together fail here."""
-    schema = scan.schema
-    opened: tuple[int, ScanFile] | None = None
-    pruner: GroupPruner | None = None
-    for group in scan._plan():
-        if opened is None or opened[0] != group.file:
-            opened = group.file, scan._open_file(group.file, schema)
-            pruner = _pruner(scan, opened[1])
-        file = opened[1]
-        row_group = file.metadata.row_groups[group.row_group]
+    metrics = Metrics()
+    planner = TaskPlanner(scan.dataset, scan._selection, scan.schema, metrics)
+    for task in planner.tasks():
         plan.row_groups += 1
-        if pruner is not None and pruner.drops(row_group.columns):
-            plan.row_groups_pruned += 1
-        else:
-            yield file, group, row_group
-
-
-def _pruner(scan: Scan, file: ScanFile) -> GroupPruner | None:
-    """What drops row groups of a file by their statistics."""
-    if file.predicate is None or not scan._selection.use_metadata:
-        return None
-    return GroupPruner(file.predicate.conjuncts, file.metadata.column_orders)
+        yield task.file, task.plan, task.file.metadata.row_groups[task.plan.row_group]
+    plan.row_groups_pruned = sum(len(stage.dropped) for stage in metrics.stages.values())
+    plan.row_groups += plan.row_groups_pruned
 
 
 def _pieces(scan: Scan, groups: list[KeptGroup], goal: int) -> Iterator[Piece]:
@@ -173,8 +158,7 @@ def _one_file(scan: Scan, number: int) -> Scan:
     columns = scan._selection.columns
     if columns is None:
         columns = tuple((child.name,) for child in scan.dataset.schema.children)
-    dataset = Dataset([scan.dataset.files[number].source], scan.dataset._options)
-    return Scan(dataset, replace(scan._selection, columns=columns, row_ranges=None))
+    return Scan(scan.dataset._subset([number]), replace(scan._selection, columns=columns, row_ranges=None))
 
 
 def _packed(pieces: Iterator[Piece], goal: int) -> Iterator[Split]:

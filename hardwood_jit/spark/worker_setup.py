@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from hardwood_jit.dataset import Scan
+    from hardwood_jit.lazy_scan import Scan
 
 DAEMON = "hardwood_jit.spark.daemon"
 CACHE = "HARDWOOD_JIT_CACHE_DIR"
