@@ -108,7 +108,7 @@ def test_tasks_report_to_the_driver(spark: SparkSession, trips: Path) -> None:
     assert facts["total"]["rows_out"] == 500
     assert facts["total"]["row_groups"] == 5
     assert 0 < facts["total"]["bytes_read"] < trips.stat().st_size
-    assert facts["total"]["pages"] >= 10  # a page or more of each of two columns in five row groups
+    assert facts["total"]["pages"] >= 5  # a page or more in five row groups, in which statistics prove both tests
     assert "5: 500 rows" in str(hw_spark.explain(frame))
 
 
