@@ -134,7 +134,7 @@ def handmade(names: list[str], shape: str, rows: int, nulls: float, order: str, 
     return annotated_file(root, records, rng, layout, rows_per_group=rng.choice([17, 60, rows]))
 
 
-@settings(SLOW, max_examples=120)
+@settings(SLOW, max_examples=70)
 @given(
     names=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3),
     shape=st.sampled_from(SHAPES),
@@ -235,7 +235,7 @@ def write_arrow(table: pa.Table, rng: random.Random) -> bytes:
     return sink.getvalue()
 
 
-@settings(SLOW, max_examples=100)
+@settings(SLOW, max_examples=60)
 @given(
     names=st.lists(st.sampled_from(sorted(ARROW)), min_size=1, max_size=3),
     rows=st.sampled_from([1, 40, 130]),
@@ -274,13 +274,13 @@ def duckdb_files(tmp_path_factory: pytest.TempPathFactory) -> list[Checked]:
             case when i % 3 = 0 then null else {{'x': i % 10, 'y': null::int}} end as s,
             case when i % 4 = 0 then null else range(i % 3) end as l, null::int as nothing,
             uuid() as id, (i % 50)::tinyint as small
-            from range(4500) t(i)) to '{place}' (format parquet, {options})"""
+            from range(2500) t(i)) to '{place}' (format parquet, {options})"""
         )
         found.append(Checked(place.read_bytes()))
     return found
 
 
-@settings(SLOW, max_examples=30)
+@settings(SLOW, max_examples=12)
 @given(number=st.integers(0, 2), seed=st.integers(0, 2**32))
 def test_metadata_of_duckdb_changes_no_result(duckdb_files: list[Checked], number: int, seed: int) -> None:
     rng = random.Random(seed)
