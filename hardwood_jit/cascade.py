@@ -114,6 +114,13 @@ class FilteredGroup:
         return self._filter_rows.get(leaf.index, self._rows)
 
     def batches(self) -> Iterator[Batch]:
+        try:
+            yield from self._filtered()
+        except GeneratorExit:  # a limit is reached: nobody asks for the rest
+            self._close()
+            raise
+
+    def _filtered(self) -> Iterator[Batch]:
         started = time.perf_counter_ns()
         in_steps = self._left is not None  # stops somewhere: nothing is read ahead
         if self._job.metrics.outputs_are_likely and not in_steps:
@@ -125,7 +132,9 @@ class FilteredGroup:
         for segment in self._segments:
             position = segment.start
             while position < segment.stop and self._left != 0:
-                position, mask, count, window = self._filter(position, min(segment.stop, position + step), segment)
+                begin = position
+                position, mask, count, window = self._filter(begin, min(segment.stop, begin + step), segment)
+                self._measured.rows_in += self._proof.rows.clip(begin, position).row_count
                 step = min(2 * step, WINDOW_ROWS)
                 if count:
                     for batch in self._collect(window, mask, count):
@@ -136,7 +145,6 @@ class FilteredGroup:
         yield from self._flush()
         if self._is_whole and self._left is None:
             self._state.check_complete(self._filter_leaves)
-        self._measured.rows_in += self._proof.rows.row_count
         self._measured.busy_ns += time.perf_counter_ns() - started
         self._close()
 

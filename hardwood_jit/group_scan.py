@@ -87,6 +87,16 @@ class GroupScan:
         self._decoders = columns.open(file.leaves, job.wanted, "output")
 
     def batches(self) -> Iterator[Batch]:
+        try:
+            yield from self._decoded()
+        finally:  # also where a limit is reached and nobody asks for the rest
+            if self._file.predicate is not None:  # which all these rows pass
+                measured = self._job.metrics.group()
+                for decoder in self._decoders:
+                    measured.close_column(decoder, is_filter=False, is_output=True)
+                self._job.metrics.add(measured)
+
+    def _decoded(self) -> Iterator[Batch]:
         job = self._job
         for start, stop in self._plan.rows:
             position = start
@@ -100,11 +110,6 @@ class GroupScan:
         if self._plan.whole:
             for decoder in self._decoders:
                 decoder.reader.check_complete()
-        if self._file.predicate is not None:  # which all these rows pass
-            measured = job.metrics.group()
-            for decoder in self._decoders:
-                measured.close_column(decoder, is_filter=False, is_output=True)
-            job.metrics.add(measured)
 
     # Windows
 

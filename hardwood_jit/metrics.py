@@ -168,7 +168,7 @@ class Metrics:
     def __init__(self) -> None:
         self.total = GroupMetrics()
         self.order = ConjunctOrder(self.total)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may end a scan, which is counted, while it is held
         self.stages: dict[str, StageMetrics] = {}
         self.certain_groups = 0
         self.certain_rows = 0

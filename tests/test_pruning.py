@@ -27,12 +27,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hardwood_jit as hw
-from hardwood_jit import cascade, probe
+from hardwood_jit import cascade, col, probe
 from hardwood_jit.plan.predicate import Predicate
 from tests.support import naive
 from tests.support import pages as p
-from tests.support.filtering import KINDS, Checked, Kind, Layout, pools_of, random_predicate, random_record, sizes
-from tests.support.honest import annotated_file
+from tests.support.filtering import (
+    KINDS,
+    OPERATORS,
+    Checked,
+    Kind,
+    Layout,
+    compared,
+    pools_of,
+    random_predicate,
+    random_record,
+    sizes,
+)
+from tests.support.honest import annotated_file, encoding_stats
 
 SLOW = settings(
     max_examples=40,
@@ -134,7 +145,7 @@ def handmade(names: list[str], shape: str, rows: int, nulls: float, order: str, 
     return annotated_file(root, records, rng, layout, rows_per_group=rng.choice([17, 60, rows]))
 
 
-@settings(SLOW, max_examples=120)
+@settings(SLOW, max_examples=70)
 @given(
     names=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3),
     shape=st.sampled_from(SHAPES),
@@ -151,6 +162,25 @@ def test_metadata_of_handmade_files_changes_no_result(
     with proofs_of_small_files(rng):
         for _ in range(2):
             assert_metadata_changes_nothing(checked, random_predicate(checked.file, rng), rng)
+
+
+@settings(SLOW, max_examples=25)
+@given(
+    name=st.sampled_from(["float", "double", "float16"]),
+    nulls=st.sampled_from([0.0, 0.3]),
+    order=st.sampled_from(["drawn", "sorted", "blocks"]),
+    seed=st.integers(0, 2**32),
+)
+def test_nan_and_zeros_beside_their_bounds_change_no_result(name: str, nulls: float, order: str, seed: int) -> None:
+    """One value or two to a page: bounds are sharp, and what they do not tell decides."""
+    checked = Checked(handmade([name], "flat", 60, nulls, order, seed))
+    rng = random.Random(seed)
+    with proofs_of_small_files(rng):
+        for _ in range(4):
+            others = [1.5, -2.25, float("inf"), float("-inf"), float("nan"), 500]
+            value = rng.choice([0.0, -0.0]) if rng.random() < 0.5 else rng.choice(others)
+            predicate = compared(col("f0"), rng.choice(OPERATORS), value)
+            assert_metadata_changes_nothing(checked, ~predicate if rng.random() < 0.2 else predicate, rng)
 
 
 # Files of pyarrow
@@ -235,7 +265,7 @@ def write_arrow(table: pa.Table, rng: random.Random) -> bytes:
     return sink.getvalue()
 
 
-@settings(SLOW, max_examples=100)
+@settings(SLOW, max_examples=60)
 @given(
     names=st.lists(st.sampled_from(sorted(ARROW)), min_size=1, max_size=3),
     rows=st.sampled_from([1, 40, 130]),
@@ -274,18 +304,90 @@ def duckdb_files(tmp_path_factory: pytest.TempPathFactory) -> list[Checked]:
             case when i % 3 = 0 then null else {{'x': i % 10, 'y': null::int}} end as s,
             case when i % 4 = 0 then null else range(i % 3) end as l, null::int as nothing,
             uuid() as id, (i % 50)::tinyint as small
-            from range(4500) t(i)) to '{place}' (format parquet, {options})"""
+            from range(2500) t(i)) to '{place}' (format parquet, {options})"""
         )
         found.append(Checked(place.read_bytes()))
     return found
 
 
-@settings(SLOW, max_examples=30)
+@settings(SLOW, max_examples=12)
 @given(number=st.integers(0, 2), seed=st.integers(0, 2**32))
 def test_metadata_of_duckdb_changes_no_result(duckdb_files: list[Checked], number: int, seed: int) -> None:
     rng = random.Random(seed)
     checked = duckdb_files[number]
     assert_metadata_changes_nothing(checked, random_predicate(checked.file, rng), rng)
+
+
+# What random files rarely hit
+
+
+@pytest.mark.parametrize("with_stats", [True, False])
+def test_dictionary_of_a_chunk_that_falls_back_proves_nothing(with_stats: bool) -> None:
+    root = p.group("root", p.leaf("x", p.INT64), p.leaf("row", p.INT32))
+    x, row = p.leaf_paths(root)
+    values = [1, 2, 1, 2] + [3] * 20  # more bytes of data than of dictionary
+    records = [{"x": value, "row": number} for number, value in enumerate(values)]
+    entries = p.shred(x, records)
+    pages = [
+        p.dictionary_page(p.INT64, [1, 2]),
+        p.data_page_v1(x, entries[:4], p.RLE_DICTIONARY, p.dictionary_indexes([0, 1, 0, 1], 1)),
+        p.data_page_v1(x, entries[4:]),
+    ]
+    chunk = p.Chunk(pages)
+    chunk.extra = {13: encoding_stats(chunk)} if with_stats else {}
+    file = p.build_file(root, [p.RowGroup([chunk, p.simple_chunk(row, p.shred(row, records))], len(records))])
+    with patch.object(probe, "LEAST_DATA", 0):
+        for text, wanted in (
+            ("x = 3", list(range(4, 24))),
+            ("x < 3", [0, 1, 2, 3]),
+            ("x = 1", [0, 2]),
+            ("x in (1, 2)", [0, 1, 2, 3]),
+        ):
+            assert found_rows(hw.scan(file).filter(text)) == wanted, text
+
+
+def test_empty_lists_pass_all_on_pages_in_order() -> None:
+    rows = 200
+    lists = [[] if row % 7 == 0 else [row, row] for row in range(rows)]
+    table = pa.table({"l": pa.array(lists, pa.list_(pa.int64())), "row": pa.array(range(rows), pa.int32())})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, write_page_index=True, max_rows_per_page=5, write_batch_size=5, use_dictionary=False)
+    dataset = hw.open(sink.getvalue())
+    for low in (0, 44, 198):
+        every = [row for row in range(rows) if row % 7 == 0 or row >= low]
+        some = [row for row in range(rows) if row % 7 and row >= low]
+        assert found_rows(dataset.scan().filter(col("l").all() >= low)) == every
+        assert found_rows(dataset.scan().filter(col("l").any() >= low)) == some
+        assert found_rows(dataset.scan().filter(col("l").all() == low)) == [
+            row for row in range(rows) if row % 7 == 0 or row == low
+        ]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_limits_count_over_row_groups_that_pass_in_part_and_as_a_whole(threads: int) -> None:
+    rows, group = 1_000, 100
+    numbers = np.arange(rows, dtype=np.int32)
+    table = pa.table({"key": numbers, "row": numbers, "odd": numbers % 2})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, write_page_index=True, max_rows_per_page=20, write_batch_size=20, row_group_size=group)
+    dataset = hw.open(sink.getvalue())
+    for predicate, wanted in (
+        (col("key") >= 0, list(range(rows))),
+        (col("key") > 5, list(range(6, rows))),
+        ((col("key") > 5) & (col("key") != 555), [row for row in range(6, rows) if row != 555]),
+        ((col("key") > 250) | ((col("key") < 100) & (col("odd") == 1)), [*range(1, 100, 2), *range(251, rows)]),
+        ((col("key") < 300) | (col("key") >= 700), [*range(300), *range(700, rows)]),
+    ):
+        scan = dataset.scan().filter(predicate).threads(threads)
+        for skip in (0, 5, 99, 100, 101, 350, 945, 2_000):
+            assert found_rows(scan.skip(skip)) == wanted[skip:]
+            for head in (0, 1, 100, 101, 230, 2_000):
+                assert found_rows(scan.skip(skip).head(head)) == wanted[skip : skip + head], (skip, head)
+            assert found_rows(scan.tail(skip)) == wanted[max(len(wanted) - skip, 0) :]
+            assert scan.skip(skip).head(230).count() == len(wanted[skip : skip + 230])
+        ranges = [(95, 105), (150, 620)]
+        inside = [row for row in wanted if any(low <= row < high for low, high in ranges)]
+        assert found_rows(scan.row_ranges(ranges).skip(7).head(300)) == inside[7:307]
 
 
 # Metadata that lies

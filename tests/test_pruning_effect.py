@@ -327,6 +327,14 @@ def test_head_reads_no_row_group_after_the_one_with_its_last_match(dataset: hw.D
     assert read.bytes <= first["price"].total_compressed_size + one_page + index_bytes(dataset)
 
 
+def test_explain_tells_what_a_scan_read_before_its_limit(dataset: hw.Dataset) -> None:
+    tested = analysed(dataset.scan().filter(col("price") > 0.5).select("key").head(10))
+    assert tested["row_groups_scanned"] == 1 and 10 < tested["rows_scanned"] < GROUP_ROWS
+    assert 0 < pages_of(tested)["price"] < PAGES and pages_of(tested)["key"] > 0
+    certain = analysed(dataset.scan().filter(col("key") >= 0).select("price").head(10))
+    assert pages_of(certain) == {"price": 1}
+
+
 def test_limits_of_zero_read_nothing(dataset: hw.Dataset) -> None:
     before = dataset.counts
     assert dataset.scan().filter(col("price") > 0.5).head(0).to_arrow().num_rows == 0
