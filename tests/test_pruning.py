@@ -145,7 +145,7 @@ def handmade(names: list[str], shape: str, rows: int, nulls: float, order: str, 
     return annotated_file(root, records, rng, layout, rows_per_group=rng.choice([17, 60, rows]))
 
 
-@settings(SLOW, max_examples=70)
+@settings(SLOW, max_examples=45)
 @given(
     names=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=3),
     shape=st.sampled_from(SHAPES),
@@ -265,7 +265,7 @@ def write_arrow(table: pa.Table, rng: random.Random) -> bytes:
     return sink.getvalue()
 
 
-@settings(SLOW, max_examples=60)
+@settings(SLOW, max_examples=40)
 @given(
     names=st.lists(st.sampled_from(sorted(ARROW)), min_size=1, max_size=3),
     rows=st.sampled_from([1, 40, 130]),
