@@ -240,7 +240,7 @@ def _info(chosen: argparse.Namespace) -> None:
     if _wants_colours(chosen):
         console = draw.console()
         draw.draw_lines(head, console)
-        draw.draw_table(table, console, "facts of columns")
+        draw.draw_table(table, console, wraps=True)
         return
     for name, text in head:
         print(f"{name:<12}{printable(text)}")

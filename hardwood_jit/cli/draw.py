@@ -68,21 +68,22 @@ def console(stream: Any = None) -> Console:
     )
 
 
-def draw_table(table: TextTable, to: Console, left_out: str = "columns") -> None:
-    """A table as wide as the terminal allows; what does not fit is counted below it."""
+def draw_table(table: TextTable, to: Console, *, wraps: bool = False) -> None:
+    """A table as wide as the terminal allows: long cells take several lines, or columns are left out and counted."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    shown, more = fitting(table, to.width)
+    shown, more = (table, 0) if wraps else fitting(table, to.width)
     drawn = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for number, name in enumerate(shown.headers):
-        drawn.add_column(Text(printable(name)), justify="right" if number in shown.right else "left", no_wrap=True)
+        side = "right" if number in shown.right else "left"
+        drawn.add_column(Text(printable(name)), justify=side, no_wrap=not wraps, overflow="fold")
     for row in shown.rows:
         drawn.add_row(*(Text(printable(cell), style="dim" if cell == "null" else "") for cell in row))
-    to.print(drawn)
+    to.print(drawn, soft_wrap=False)
     if more:
-        to.print(f"{more:,} more {left_out} do not fit; choose with --columns, or pipe the output", style="dim")
+        to.print(f"{more:,} more columns do not fit; choose with --columns, or ask for --plain", style="dim")
 
 
 def draw_lines(lines: list[tuple[str, str]], to: Console) -> None:
@@ -136,7 +137,8 @@ def _chunk_line(chunk: ChunkPicture, layout: Layout, room: int) -> Text:
     from rich.text import Text
 
     is_filter = chunk.column in layout.filter_columns
-    line = Text("* " if is_filter else "  ", style="bold")
+    line = Text()
+    line.append("* " if is_filter else "  ", "bold")
     line.append(f"{short_label(chunk.column):<{LABEL_WIDTH}} ", "bold" if is_filter else "")
     line.append(f"{size_text(chunk.stored_bytes):>{SIZE_WIDTH}}  ", "dim")
     if chunk.note:

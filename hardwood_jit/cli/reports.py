@@ -145,15 +145,11 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 def info_table(info: dict[str, Any]) -> TextTable:
     """One line per column."""
-    headers = ("column", "type", "stored", "plain", "codec", "encodings", "nulls", "bounds", "page index", "bloom")
+    headers = ("column", "type", "stored", "plain", "codec", "encodings", "nulls", "metadata")
     rows = []
     for column in info["columns"]:
         chunks, chunks_with = column["chunks"], column["chunks_with"]
         kind = column["logical_type"] or column["physical_type"]
-        index = min(chunks_with["column_index"], chunks_with["offset_index"])
-        page_index = _some(index, chunks)
-        if not index and chunks_with["offset_index"]:
-            page_index = "offsets" if chunks_with["offset_index"] == chunks else "some offsets"
         rows.append(
             (
                 column["path"],
@@ -163,18 +159,21 @@ def info_table(info: dict[str, Any]) -> TextTable:
                 ", ".join(column["codecs"]),
                 ", ".join(column["encodings"]),
                 "?" if column["nulls"] is None else f"{column['nulls']:,}",
-                _some(chunks_with["bounds"], chunks),
-                page_index,
-                _some(chunks_with["bloom_filter"], chunks),
+                _metadata_text(chunks_with, chunks),
             )
         )
     return TextTable(headers, tuple(rows), frozenset({2, 3, 6}))
 
 
-def _some(count: int, of: int) -> str:
-    if not count:
-        return "no"
-    return "yes" if count == of else f"{count:,} of {of:,}"
+def _metadata_text(chunks_with: dict[str, int], chunks: int) -> str:
+    """What a filter can ask about the column, and in how many chunks where not in all."""
+    parts = []
+    for key, name in (("bounds", "bounds"), ("column_index", "page index"), ("bloom_filter", "bloom filter")):
+        if chunks_with[key]:
+            parts.append(name if chunks_with[key] == chunks else f"{name} {chunks_with[key]:,}/{chunks:,}")
+    if chunks_with["offset_index"] and not chunks_with["column_index"]:
+        parts.append("offset index")
+    return ", ".join(parts) or "none"
 
 
 def schema_tree(schema: Schema) -> dict[str, Any]:

@@ -19,6 +19,7 @@ CELL_HEIGHT = 14
 LINE = 19
 LEAST_CELL = 3  # pixels, the gap of one included
 MOST_CELLS = CELLS // 5
+MOST_MARKS = CELLS // 5  # row groups in the overview
 MOST_LABEL = 24
 MOST_TEXT = 118  # characters of a line
 
@@ -125,11 +126,10 @@ def _draw_funnel(drawing: Drawing, layout: Layout, rows_out: int | None) -> None
         width = max(room * rows / layout.rows, 1.0) if layout.rows else 1.0
         drawing.text(left - 10, name, anchor="end")
         drawing.cell(left, round(width, 1), KEPT_COLOUR, "rows", f"{name}: {rows:,} rows")
-        drawing.text(left + width + 6, f"{rows:,} rows", "quiet")
+        drawing.text(left + width + 6, f"{rows:,} row{'' if rows == 1 else 's'}", "quiet")
         drawing.down()
-    most = CELLS // 5
-    bins = overview_bins(layout, most)
-    drawing.text(left - 10, overview_title(layout, most), anchor="end")
+    bins = overview_bins(layout, MOST_MARKS)
+    drawing.text(left - 10, overview_title(layout, MOST_MARKS), anchor="end")
     step = min(CELLS / max(len(bins), 1), 40.0)
     for number, mark in enumerate(bins):
         fill = {KEPT: KEPT_COLOUR, PARTLY: PARTLY_COLOUR}.get(mark) or _skipped_fill(mark)
@@ -141,7 +141,9 @@ def _draw_funnel(drawing: Drawing, layout: Layout, rows_out: int | None) -> None
 def _draw_chunk(drawing: Drawing, chunk: ChunkPicture, layout: Layout) -> None:
     left = MARGIN + LABELS
     name = chunk.column if len(chunk.column) <= MOST_LABEL else "…" + chunk.column[1 - MOST_LABEL :]
-    drawing.text(MARGIN, f"* {name}" if chunk.column in layout.filter_columns else name)
+    if chunk.column in layout.filter_columns:
+        drawing.text(MARGIN - 9, "*")
+    drawing.text(MARGIN, name)
     drawing.text(left - 10, size_text(chunk.stored_bytes), "quiet", "end")
     if chunk.note:
         drawing.text(left, chunk.note, "quiet")
@@ -173,11 +175,11 @@ def _tooltip(cell: Cell) -> str:
 def _draw_legend(drawing: Drawing, layout: Layout) -> None:
     items = [(encoding_look(name).colour, name) for name in layout.encodings()]
     items += [(_skipped_fill(name), f"skipped by {name}") for name in layout.stages()]
-    if layout.where is not None:
+    if PARTLY in overview_bins(layout, MOST_MARKS):
         items.append((PARTLY_COLOUR, "row group with some rows left"))
     x = float(MARGIN)
     for fill, name in items:
-        width = 24 + 7 * len(name)
+        width = 24 + sum(8.4 if letter.isupper() else 6.6 for letter in name)
         if x + width > WIDTH - MARGIN:
             x = float(MARGIN)
             drawing.down()
@@ -188,6 +190,6 @@ def _draw_legend(drawing: Drawing, layout: Layout) -> None:
     shown, skipped = layout.page_counts
     count = f"{shown:,} pages"
     if layout.where is not None:
-        count += f", {skipped:,} of them skipped before any value is decoded; * column of the filter"
+        count += f", {skipped:,} of them skipped without a look at their values; * column of the filter"
     drawing.text(MARGIN, count, "quiet")
     drawing.down()
