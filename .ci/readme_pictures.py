@@ -31,7 +31,8 @@ def write_trips(path: Path) -> None:
     """Eight row groups in order of time: every common encoding, a page index, a bloom filter on the riders."""
     random = np.random.default_rng(11)
     rows = np.arange(ROWS)
-    started = np.datetime64("2025-01-01", "us") + np.sort(random.integers(0, 60 * 86_400, ROWS)).astype("timedelta64[s]")
+    seconds = np.sort(random.integers(0, 60 * 86_400, ROWS))
+    started = np.datetime64("2025-01-01", "us") + seconds.astype("timedelta64[s]")
     words = np.array(["airport", "bridge", "closed", "detour", "early", "ferry", "garage", "harbour"])
     picked = words[random.integers(0, len(words), (ROWS, 3))]
     table = pa.table(

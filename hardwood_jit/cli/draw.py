@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hardwood_jit.cli.layout import ChunkPicture, Layout
+from hardwood_jit.cli.layout import SHARED, ChunkPicture, Layout
 from hardwood_jit.cli.palette import (
     KEPT,
     KEPT_COLOUR,
@@ -111,7 +111,7 @@ def draw_layout(layout: Layout, to: Console) -> None:
     to.print()
     for line in _legend(layout):
         to.print(line)
-    for note in layout.notes:
+    for note in (*layout.notes, *((SHARED,) if layout.shares_cells(room) else ())):
         to.print(Text(note, style="italic"))
 
 

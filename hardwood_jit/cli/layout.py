@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 8  # in a picture, unless -n says otherwise
 MOST_COLUMNS = 24
+SHARED = "where a column has many pages, neighbours share a cell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,10 @@ class Layout:
         stages = [stage for group in self.groups for chunk in group.chunks for stage in chunk.skipped_by]
         return len(stages), sum(bool(stage) for stage in stages)
 
+    def shares_cells(self, most: int) -> bool:
+        """Whether some chunk has more pages than that many cells can show one by one."""
+        return any(len(chunk.pages) > most for group in self.groups for chunk in group.chunks)
+
     def encodings(self) -> list[str]:
         """Those of pages that are not skipped, for the legend."""
         found: dict[str, None] = {}
@@ -221,7 +226,7 @@ def _chosen_groups(
     if most is None or len(keys) <= most:
         return list(keys), []
     order = sorted(range(len(keys)), key=lambda at: (bool(marks[at].stage), at))
-    how = ", those that the filter does not drop first" if any(mark.left for mark in marks) else ""
+    how = ", first of all those that the filter keeps" if any(mark.left for mark in marks) else ""
     return [keys[at] for at in sorted(order[:most])], [
         f"{most:,} of {len(keys):,} row groups are shown{how}; -n shows more"
     ]

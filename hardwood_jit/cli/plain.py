@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hardwood_jit.cli.layout import ChunkPicture, GroupPicture, Layout
+from hardwood_jit.cli.layout import SHARED, ChunkPicture, GroupPicture, Layout
 from hardwood_jit.cli.palette import KEPT, PARTLY, encoding_look, printable, shares, stage_look
 from hardwood_jit.cli.reports import TextTable
 from hardwood_jit.explain_text import size_text
 
 PICTURE_WIDTH = 72  # characters of the widest column chunk
+MOST_CELLS = PICTURE_WIDTH // 2  # each has a bar in front
 OVERVIEW_WIDTH = 96
 LABEL_WIDTH = 24
 
@@ -110,7 +111,7 @@ def _chunk_line(chunk: ChunkPicture, layout: Layout) -> str:
 
 
 def _cells(chunk: ChunkPicture, layout: Layout) -> Iterator[str]:
-    cells = chunk.cells(PICTURE_WIDTH // 2)
+    cells = chunk.cells(MOST_CELLS)
     widths = shares([cell.stored_bytes for cell in cells], PICTURE_WIDTH - len(cells), layout.largest_chunk)
     for cell, width in zip(cells, widths, strict=True):
         look = stage_look(cell.skipped_by) if cell.skipped_by else encoding_look(cell.encoding)
@@ -129,7 +130,6 @@ def legend_lines(layout: Layout) -> list[str]:
     shown, skipped = layout.page_counts
     count = f"{shown:,} pages are shown"
     lines.append(f"{count}, {skipped:,} of them skipped" if layout.where is not None else count)
-    merged = any(len(cell.pages) > 1 for g in layout.groups for c in g.chunks for cell in c.cells(PICTURE_WIDTH // 2))
-    if merged:
-        lines.append("where a column has many pages, neighbours share a cell")
+    if layout.shares_cells(MOST_CELLS):
+        lines.append(SHARED)
     return lines

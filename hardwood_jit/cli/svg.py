@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from hardwood_jit.cli.layout import Cell, ChunkPicture, Layout
+from hardwood_jit.cli.layout import SHARED, Cell, ChunkPicture, Layout
 from hardwood_jit.cli.page_walk import DICTIONARY
 from hardwood_jit.cli.palette import KEPT, KEPT_COLOUR, PARTLY, PARTLY_COLOUR, encoding_look, printable, shares
 from hardwood_jit.cli.plain import funnel, group_heading, heading, overview_bins, overview_title
@@ -110,7 +110,7 @@ def layout_svg(layout: Layout, rows_out: int | None = None, reasons: Sequence[st
             _draw_chunk(drawing, chunk, layout)
         drawing.down(8)
     _draw_legend(drawing, layout)
-    for note in layout.notes:
+    for note in (*layout.notes, *((SHARED,) if layout.shares_cells(MOST_CELLS) else ())):
         drawing.text(MARGIN, note, "quiet")
         drawing.down()
     return drawing.document()
