@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hardwood_jit.cli.layout import SHARED, ChunkPicture, Layout
 from hardwood_jit.cli.palette import (
@@ -77,7 +77,7 @@ def draw_table(table: TextTable, to: Console, *, wraps: bool = False) -> None:
     shown, more = (table, 0) if wraps else fitting(table, to.width)
     drawn = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for number, name in enumerate(shown.headers):
-        side = "right" if number in shown.right else "left"
+        side: Literal["left", "right"] = "right" if number in shown.right else "left"
         drawn.add_column(Text(printable(name)), justify=side, no_wrap=not wraps, overflow="fold")
     for row in shown.rows:
         drawn.add_row(*(Text(printable(cell), style="dim" if cell == "null" else "") for cell in row))

@@ -194,7 +194,9 @@ def picture_of(
     if predicate is not None:
         skips = find_skips(dataset, selection)
     filters = () if bound is None else tuple(leaf.dotted for leaf in bound.leaves)
-    leaves = list(dict.fromkeys([*(() if bound is None else bound.leaves), *scan.schema.leaves]))
+    stored = {leaf.path for leaf in dataset.files[0].metadata.schema.leaves}
+    touched = dict.fromkeys([*(() if bound is None else bound.leaves), *scan.schema.leaves])
+    leaves = [leaf for leaf in touched if leaf.path in stored]  # a column may come from somewhere else than the files
     keys = [
         (number, group) for number, file in enumerate(dataset.files) for group in range(len(file.metadata.row_groups))
     ]

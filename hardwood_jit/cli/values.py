@@ -68,6 +68,7 @@ def _with_rest(parts: list[str], count: int) -> list[str]:
 def as_json(value: Any) -> Any:
     """What json.dumps takes: dates and decimals as text, bytes as hexadecimal text, NaN and infinities as text.
 
+    >>> import datetime
     >>> from hardwood_jit.cli.values import as_json
     >>> as_json([b"\\x01", float("nan"), datetime.date(2025, 1, 2)])
     ['01', 'nan', '2025-01-02']
