@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from hardwood_jit.cli.page_walk import Page, pages_of
 from hardwood_jit.cli.skips import GroupKey, GroupSkips, find_skips
 from hardwood_jit.errors import SchemaMismatchError, UnsupportedError
 from hardwood_jit.explain import STAGE_ORDER
+from hardwood_jit.plan.row_ranges import RowRanges
 
 if TYPE_CHECKING:
     from hardwood_jit.lazy_scan import Scan
@@ -201,13 +201,16 @@ def picture_of(
         (number, group) for number, file in enumerate(dataset.files) for group in range(len(file.metadata.row_groups))
     ]
     rows = {key: dataset.files[key[0]].metadata.row_groups[key[1]].num_rows for key in keys}
-    marks = [skips.get(key, GroupSkips(rows[key])) for key in keys]
+    # What a filter does not even plan lies in a file that its folder's name excludes.
+    unplanned = () if predicate is None else ((STAGE_ORDER[0], RowRanges(())),)
+    marks = [skips.get(key) or GroupSkips(rows[key], unplanned if rows[key] else ()) for key in keys]
     shown, notes = _chosen_groups(keys, marks, most_groups)
     if most_columns is not None and len(leaves) > most_columns:
         notes.append(f"{most_columns:,} of {len(leaves):,} columns are shown; choose them with --columns")
         leaves = leaves[:most_columns]
     known = dict(zip(keys, marks, strict=True))
-    groups = tuple(_group_picture(scan, key, known[key], leaves) for key in shown)
+    names = short_names([file.name for file in dataset.files])
+    groups = tuple(_group_picture(scan, key, names[key[0]], known[key], leaves) for key in shown)
     return Layout(
         tuple(file.name for file in dataset.files),
         dataset.num_rows,
@@ -247,7 +250,23 @@ def _rows_after(marks: Sequence[GroupSkips]) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _group_picture(scan: Scan, key: GroupKey, skips: GroupSkips, leaves: Sequence[Leaf]) -> GroupPicture:
+def short_names(names: Sequence[str]) -> list[str]:
+    """File names without the folders that they all have in common.
+
+    >>> from hardwood_jit.cli.layout import short_names
+    >>> short_names(["data/year=2024/a.parquet", "data/year=2025/a.parquet"]), short_names(["data/a.parquet"])
+    (['year=2024/a.parquet', 'year=2025/a.parquet'], ['a.parquet'])
+    """
+    parts = [name.split("/") for name in names]
+    depth = 0
+    while all(len(one) > depth + 1 and one[depth] == parts[0][depth] for one in parts):
+        depth += 1
+    return ["/".join(one[depth:]) for one in parts]
+
+
+def _group_picture(
+    scan: Scan, key: GroupKey, name: str, skips: GroupSkips, leaves: Sequence[Leaf]
+) -> GroupPicture:
     file = scan.dataset.files[key[0]]
     group = file.metadata.row_groups[key[1]]
     own = {leaf.path: leaf for leaf in file.metadata.schema.leaves}
@@ -257,7 +276,6 @@ def _group_picture(scan: Scan, key: GroupKey, skips: GroupSkips, leaves: Sequenc
             if leaf.path not in own:
                 raise SchemaMismatchError(f"{file.name}: has no column '{leaf.dotted}', which the first file has")
             chunks.append(_chunk_picture(group, own[leaf.path], file.source, skips))
-    name = PurePath(file.name).name
     stored = group.total_compressed_size
     return GroupPicture(name, key[1], group.num_rows, stored, skips.stage, skips.rows_left, tuple(chunks))
 
