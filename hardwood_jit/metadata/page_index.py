@@ -106,7 +106,7 @@ def _locations_fit(
     if first_rows[0] != 0 or first_rows[-1] > row_count or (np.diff(first_rows) < 0).any():
         return False
     ends = offsets + sizes
-    if (offsets[1:] < ends[:-1]).any():
+    if (offsets[1:] != ends[:-1]).any():  # a gap is a page that the index has forgotten
         return False
     if byte_range is None:
         return True
@@ -119,7 +119,10 @@ def _few_locations_fit(
 ) -> bool:
     end, row = (0, 0) if byte_range is None else (byte_range[0], 0)
     for number, (offset, size, first) in enumerate(zip(offsets, sizes, first_rows, strict=True)):
-        if offset < end or offset >= 1 << 62 or size <= 0 or first < row or (number == 0 and first):
+        # A gap between pages is a page that the index has forgotten; before the first there is the dictionary.
+        if offset < end or (number and offset != end) or offset >= 1 << 62 or size <= 0:
+            return False
+        if first < row or (number == 0 and first):
             return False
         end, row = offset + size, first
     return not offsets or (row <= row_count and (byte_range is None or end <= byte_range[0] + byte_range[1]))

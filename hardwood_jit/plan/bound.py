@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Key = Any  # int or bytes; all keys of one domain have one type
 
+FEW_KEYS = 10_000  # each costs some microseconds to be hashed, once per scan
+FEW_NEIGHBOURS = 64  # a longer range of numbers is a range
+
 _FLOAT_FORMAT = {16: ("<e", "<h"), 32: ("<f", "<i"), 64: ("<d", "<q")}
 
 
@@ -179,6 +182,28 @@ class Intervals:
         """The keys, when every interval holds exactly one; else None."""
         keys = tuple(low for low, high in self.pairs if low is not None and high == successor(low))
         return keys if len(keys) == len(self.pairs) else None
+
+
+    def few_keys(self) -> tuple[Key, ...] | None:
+        """All keys inside, when they are few enough to be asked for one by one; neighbouring numbers are one interval.
+
+        >>> from hardwood_jit.plan.bound import Intervals
+        >>> Intervals.points([3, 4, 9]).few_keys(), Intervals.below(3).few_keys()
+        ((3, 4, 9), None)
+        """
+        keys: list[Key] = []
+        for low, high in self.pairs:
+            if low is None or high is None:
+                return None
+            if high == successor(low):
+                keys.append(low)
+            elif isinstance(low, bytes) or high - low > FEW_NEIGHBOURS:
+                return None
+            else:
+                keys += range(low, high)
+            if len(keys) > FEW_KEYS:
+                return None
+        return tuple(keys)
 
 
 @dataclass(frozen=True, slots=True)

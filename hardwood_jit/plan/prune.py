@@ -427,7 +427,7 @@ class Prover:
 
     def _bloom_proof(self, test: Node, known: Proof, probe: Probe) -> tuple[Proof, str]:
         if isinstance(test, ValueTest) and not test.null_matches and test.quantifier != "all":
-            keys = test.intervals.single_keys()
+            keys = test.intervals.few_keys()
             if keys and probe.bloom_excludes(test):
                 what = "the value" if len(keys) == 1 else f"any of {len(keys):,} values"
                 return Proof(RowRanges(()), RowRanges(())), f"{test.leaf.dotted}: does not hold {what}"

@@ -48,7 +48,7 @@ def stored_bytes(key: Key, leaf: Leaf, domain: Domain) -> bytes | None:
 
 def hashes_of_test(test: ValueTest) -> NDArray[np.uint64] | None:
     """The hashes of the values that a test asks for; None where one of them cannot be asked about."""
-    keys = test.intervals.single_keys()
+    keys = test.intervals.few_keys()
     if keys is None:
         return None
     stored = [stored_bytes(key, test.leaf, test.domain) for key in keys]

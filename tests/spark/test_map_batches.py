@@ -130,7 +130,7 @@ def test_a_scan_is_explained_without_running() -> None:
 
     buffer = io.BytesIO()
     pq.write_table(pa.table({"id": range(10)}), buffer)
-    assert "splits    1" in str(hw_spark.explain(hw.scan(buffer.getvalue())))
+    assert "splits        1" in str(hw_spark.explain(hw.scan(buffer.getvalue())))
 
 
 def test_scans_inside_pandas_and_arrow_functions(spark: SparkSession, names: Path) -> None:
