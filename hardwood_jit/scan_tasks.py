@@ -11,7 +11,8 @@ from hardwood_jit.errors import SchemaMismatchError
 from hardwood_jit.group_columns import ScanFile
 from hardwood_jit.metadata.schema import Leaf, Schema
 from hardwood_jit.plan.bind import bind
-from hardwood_jit.plan.predicate import columns_of
+from hardwood_jit.plan.bound import BoundPredicate
+from hardwood_jit.plan.predicate import Predicate, columns_of
 from hardwood_jit.plan.prune import ALWAYS, NEVER, STATISTICS, GroupVerdicts, Prover
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan, Selection, plan_scan
@@ -42,6 +43,7 @@ class TaskPlanner:
         # Of skip(): what is left after row groups that pass as a whole, at the start, were passed over. It stays as it
         # is from the first task on.
         self.skip_left = selection.skip or 0
+        self._bound: tuple[Schema, BoundPredicate] | None = None  # of the last file
 
     def plans(self) -> Iterator[GroupPlan]:
         """The row groups by position alone, whatever the predicate."""
@@ -127,7 +129,7 @@ class TaskPlanner:
         metadata = file.metadata
         leaves = self._schema.leaves
         predicate = self._selection.predicate
-        if number:
+        if number and metadata.schema is not self._dataset.schema:
             leaves = _matching_leaves(leaves, metadata.schema, file.name)
             if predicate is not None:
                 first = self._dataset.schema
@@ -135,11 +137,18 @@ class TaskPlanner:
                 _matching_leaves(touched, metadata.schema, file.name)
         if predicate is None:
             return ScanFile(file.source, metadata, leaves)
-        bound = bind(predicate, metadata.schema)
+        bound = self._bind(predicate, metadata.schema)
         prover = None
         if self._selection.use_metadata:
             prover = Prover(bound, metadata.column_orders, metadata.created_by, metadata.memo)
         return ScanFile(file.source, metadata, leaves, bound, prover)
+
+
+    def _bind(self, predicate: Predicate, schema: Schema) -> BoundPredicate:
+        """The predicate over a file's leaves; files with one schema share it."""
+        if self._bound is None or self._bound[0] is not schema:
+            self._bound = schema, bind(predicate, schema)
+        return self._bound[1]
 
 
 def _narrowed(plan: GroupPlan, rows: RowRanges) -> GroupPlan:
