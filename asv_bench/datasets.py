@@ -1,8 +1,8 @@
 """Names to Parquet files: makes the data of the benchmarks on demand, in `data/` beside this file.
 
 `lineitem` comes from `tpchgen-cli` (scale factor 1 unless told otherwise), the other tables from pyarrow with the
-settings of other writers; `weblog.py` and `grid_data.py` make the tables of the filtered works and of the selectivity
-grid. A file that exists is used again; delete the folder to start over.
+settings of other writers; `weblog.py`, `lookup_data.py` and `grid_data.py` make the tables of the filtered works, of
+the look-ups and of the selectivity grid. What exists is used again; delete the folder to start over.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from grid_data import ENCODINGS, write_grid
+from lookup_data import write_events, write_files, write_groups
 from weblog import NO_ROW_LIMIT, write_weblog
 
 FOLDER = Path(__file__).resolve().parent / "data"
@@ -50,9 +51,9 @@ def default_scale() -> float:
 
 
 def dataset(name: str, scale: float | None = None) -> Path:
-    """The path of a data set, made first if it is not there."""
+    """The path of a data set, a file or a directory of files, made first if it is not there."""
     chosen = default_scale() if scale is None else scale
-    target = FOLDER / f"{name}-{chosen:g}.parquet"
+    target = FOLDER / (f"{name}-{chosen:g}" if name in DIRECTORIES else f"{name}-{chosen:g}.parquet")
     if not target.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
@@ -238,5 +239,9 @@ MAKERS: dict[str, Callable[[Path, float], None]] = {
     "long": _long,
     "weblog": write_weblog,
     "weblog_crc": _weblog_checksums,
+    "events": write_events,
+    "many_groups": write_groups,
+    "many_files": write_files,
     **{f"grid_{encoding}": partial(write_grid, encoding=encoding) for encoding in ENCODINGS},
 }
+DIRECTORIES = ("many_files",)

@@ -1,7 +1,8 @@
 """One engine and one work in a process of their own: reads `run` lines, answers each with milliseconds and rows.
 
 `python -m engines ENGINE WORK [--threads N] [--scale S]` prints `ready VERSION`, then for every line `run` one line
-`MILLISECONDS ROWS`, until its input ends. Several engines in one process disturb each other's memory and threads.
+`MILLISECONDS ROWS DIGEST`, until its input ends. The digest is of the values of a look-up, in any order; else 0.
+Several engines in one process disturb each other's memory and threads.
 The contender `decompression` is no engine but a floor: the pages of a work's columns decompressed, nothing more.
 """
 
@@ -17,9 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from datasets import dataset
+from datasets import dataset, default_scale
 from decompression import Decompression
 from filters import hardwood_filter, polars_filter, pyarrow_filter, sql_filter
+from lookups import LOOKUPS, Lookup, digest
 from works import FLOOR, OURS, WORKS, Work
 
 # What a work returns: an Arrow table, or metadata; both know their `num_rows`.
@@ -139,6 +141,8 @@ def _timed(task: Task, work: Work, path: Path) -> tuple[float, int]:
     best = float("inf")
     rows = 0
     for _ in range(work.repeats):
+        if isinstance(task, Lookup):
+            task.prepare()
         if work.form == "footer":  # a footer cache keyed by modification time must not answer
             os.utime(path)
         started = time.perf_counter()
@@ -154,17 +158,19 @@ def main() -> None:
     parser.add_argument("engine", choices=ENGINES)
     parser.add_argument("work", choices=WORKS)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--scale", type=float, default=None)
+    parser.add_argument("--scale", type=float, default=default_scale())
     given = parser.parse_args()
-    work = WORKS[given.work]
+    work = WORKS[given.work].at(given.scale)
     path = dataset(work.dataset, given.scale)
-    task = ENGINES[given.engine](work, str(path), given.threads)
+    engines = LOOKUPS if work.footer else ENGINES
+    task = engines[given.engine](work, str(path), given.threads)
+    seen = digest(task()) if work.footer else 0
     print("ready", importlib.metadata.version(PACKAGES.get(given.engine, given.engine)), flush=True)
     for line in sys.stdin:
         if line.strip() != "run":
             raise SystemExit(f"unknown request {line!r}")
         milliseconds, rows = _timed(task, work, path)
-        print(f"{milliseconds:.4f} {rows}", flush=True)
+        print(f"{milliseconds:.4f} {rows} {seen}", flush=True)
 
 
 if __name__ == "__main__":

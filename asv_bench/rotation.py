@@ -49,14 +49,14 @@ class Worker:
             raise EngineFailed(said[-1])
         return line.strip()
 
-    def run(self) -> tuple[float, int]:
-        """Milliseconds and rows of one run."""
+    def run(self) -> tuple[float, tuple[int, int]]:
+        """Milliseconds of one run; the rows of its result and the digest of their values."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # the reason is in what the process wrote last
             self._process.stdin.write("run\n")
             self._process.stdin.flush()
-        milliseconds, rows = self._answer().split()
-        return float(milliseconds), int(rows)
+        milliseconds, rows, digest = self._answer().split()
+        return float(milliseconds), (int(rows), int(digest))
 
     def close(self) -> None:
         """End the process by ending its input."""
@@ -102,7 +102,7 @@ def _rotated(names: list[str], turn: int) -> list[str]:
 
 def race(workers: dict[str, Worker], rounds: int, measured: Measured) -> None:
     """Ask every worker once per round, each round starting with the next one; one extra round warms up."""
-    counted: dict[str, int] = {}
+    counted: dict[str, tuple[int, int]] = {}
     for turn in range(rounds + 1):
         for name in _rotated(list(workers), turn):
             if name in measured.failures:
@@ -118,8 +118,8 @@ def race(workers: dict[str, Worker], rounds: int, measured: Measured) -> None:
                 measured.milliseconds[name] = min(milliseconds, measured.milliseconds.get(name, milliseconds))
     counted.pop(FLOOR, None)  # delivers no rows
     if len(set(counted.values())) > 1:
-        raise AssertionError(f"the engines disagree about the rows: {counted}")
-    measured.rows = max(counted.values(), default=0)
+        raise AssertionError(f"the engines disagree about the rows or their values: {counted}")
+    measured.rows = max((rows for rows, _ in counted.values()), default=0)
 
 
 def _race(contenders: dict[str, tuple[str, int]], work: str, rounds: int, scale: float) -> Measured:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+import lookup_data
 import weblog
 from datasets import LINEITEM, NUMERIC, STRINGS
 from filters import Filter
@@ -24,11 +26,19 @@ class Work:
     title: str
     dataset: str
     columns: tuple[str, ...] = ()
-    form: str = "contiguous"  # "view": string views out; "footer": metadata only
+    form: str = "contiguous"  # "view": string views out; "footer": metadata only; "count": the number of rows only
     opponents: tuple[str, ...] = OPPONENTS
     repeats: int = 1  # runs inside one measurement, the best counts; for works of a few milliseconds
     bar: float = 1.0
     filter: Filter = ()
+    key: Callable[[float], Filter] | None = None  # the filter where it depends on the scale of the data
+    # "warm": whatever an engine keeps between scans of the same files, it keeps; "cold": nothing is kept.
+    footer: str = ""
+    wanted: float = 1.0  # how many times as fast as the best opponent we want to be
+
+    def at(self, scale: float) -> Work:
+        """The work with the filter for data of that scale."""
+        return self if self.key is None else replace(self, filter=self.key(scale))
 
 
 def _filtered(title: str, dataset: str, filter: Filter, columns: tuple[str, ...]) -> Work:
@@ -133,4 +143,58 @@ CHECKSUM_WORKS = {
     for name, work in FILTERED_WORKS.items()
 }
 
-WORKS = {**FULL_WORKS, **FILTERED_WORKS, **CHECKSUM_WORKS}
+
+def _order(scale: float) -> int:
+    """The key of an order in the middle of lineitem. Of every 32 keys TPC-H uses the first eight."""
+    return 32 * int(93_750 * scale)
+
+
+_LOOKUPS = {
+    "order": Work(
+        "lineitem: one order → 16 columns",
+        "lineitem",
+        LINEITEM,
+        key=lambda scale: (("l_orderkey", "==", _order(scale)),),
+    ),
+    "no_order": Work(
+        "lineitem: an order that does not exist → 16 columns",
+        "lineitem",
+        LINEITEM,
+        key=lambda scale: (("l_orderkey", "==", _order(scale) + 8),),
+    ),
+    "bloom": Work(
+        "100 row groups with bloom filters: one random id → 6 columns",
+        "events",
+        lookup_data.EVENT_COLUMNS,
+        key=lambda scale: (("id", "==", lookup_data.event_id(lookup_data.event_rows(scale) // 2)),),
+    ),
+    "no_group": Work(
+        "1 000 row groups x 100 columns: count of what none has",
+        "many_groups",
+        form="count",
+        key=lambda scale: (("key", "==", lookup_data.missing_key(scale)),),
+    ),
+    "one_file": Work(
+        "1 000 small files: one reading → 5 columns",
+        "many_files",
+        lookup_data.FILE_COLUMNS,
+        repeats=3,
+        key=lambda scale: (("reading_id", "==", lookup_data.one_reading(scale)),),
+    ),
+    "all_files": Work("1 000 small files: everything", "many_files", lookup_data.FILE_COLUMNS, repeats=2),
+}
+# Reading everything is no look-up: there it is enough not to be slower.
+LOOKUP_WORKS = {
+    f"{name}_{footer}": replace(
+        work,
+        title=f"{work.title}, {footer} footer{'s' if work.dataset == 'many_files' else ''}",
+        opponents=FILTER_OPPONENTS if work.key else OPPONENTS,
+        repeats=work.repeats if work.repeats > 1 else 10,
+        footer=footer,
+        wanted=1.5 if footer == "warm" and work.key else 1.0,
+    )
+    for name, work in _LOOKUPS.items()
+    for footer in ("warm", "cold")
+}
+
+WORKS = {**FULL_WORKS, **FILTERED_WORKS, **CHECKSUM_WORKS, **LOOKUP_WORKS}

@@ -185,7 +185,9 @@ class Metrics:
     def drop(self, stage: str, file: ScanFile, plan: GroupPlan, why: Callable[[], str]) -> None:
         """One row group more in which a stage has found that no row passes."""
         with self._lock:
-            found = self.stages.setdefault(stage, StageMetrics())
+            found = self.stages.get(stage)
+            if found is None:
+                found = self.stages[stage] = StageMetrics()
             found.dropped.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
 
     def drop_file(self, stage: str, why: str) -> None:

@@ -13,7 +13,8 @@ from hardwood_jit.metadata.schema import Leaf, Schema
 from hardwood_jit.partitions import STAGE as PARTITIONS
 from hardwood_jit.partitions import PartitionFilter
 from hardwood_jit.plan.bind import bind
-from hardwood_jit.plan.predicate import columns_of
+from hardwood_jit.plan.bound import BoundPredicate
+from hardwood_jit.plan.predicate import Predicate, columns_of
 from hardwood_jit.plan.prune import ALWAYS, NEVER, STATISTICS, GroupVerdicts, Prover
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupFacts, GroupPlan, Selection, plan_scan
@@ -49,6 +50,7 @@ class TaskPlanner:
         self.skip_left = selection.skip or 0
         # Of tail() with a predicate: rows that have come out so far, from the end on.
         self._rows_out = 0
+        self._bound: tuple[Schema, BoundPredicate] | None = None  # of the last file
 
     def plans(self) -> Iterator[GroupPlan]:
         """The row groups by position, whatever the predicate, in files that partition columns leave."""
@@ -168,7 +170,7 @@ class TaskPlanner:
         leaves = tuple(leaf for leaf in self._schema.leaves if leaf.index < own_count)
         constants = self._dataset._partitions.constants(number, self._schema.leaves, own_count)
         predicate = self._selection.predicate
-        if number:
+        if number and metadata.schema is not self._dataset.schema:
             leaves = _matching_leaves(leaves, metadata.schema, file.name)
             if predicate is not None:
                 first = self._dataset.schema
@@ -179,13 +181,20 @@ class TaskPlanner:
             return ScanFile(file.source, metadata, leaves, constants=constants)
         partition_filter = self._partition_filter()
         if partition_filter is None:
-            bound = bind(predicate, metadata.schema)
+            bound = self._bind(predicate, metadata.schema)
         else:
             bound = partition_filter.bind_to(metadata.schema, number)
         prover = None
         if self._selection.use_metadata:
             prover = Prover(bound, metadata.column_orders, metadata.created_by, metadata.memo)
         return ScanFile(file.source, metadata, leaves, bound, prover, constants)
+
+
+    def _bind(self, predicate: Predicate, schema: Schema) -> BoundPredicate:
+        """The predicate over a file's leaves; files with one schema share it."""
+        if self._bound is None or self._bound[0] is not schema:
+            self._bound = schema, bind(predicate, schema)
+        return self._bound[1]
 
 
 def _narrowed(plan: GroupPlan, rows: RowRanges) -> GroupPlan:

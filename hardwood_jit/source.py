@@ -226,7 +226,7 @@ class LocalFile(Source):
         self.path = path
         self._users = 0
         self._descriptor = -1
-        facts = Path(path).stat()
+        facts = os.stat(path)  # noqa: PTH116  a Path takes longer to make than the call, and there may be many files
         self._size = facts.st_size
         self._identity = (path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
 
@@ -345,10 +345,22 @@ def is_hidden(name: str) -> bool:
 def _files_below(folder: Path) -> list[str]:
     """Regular files below a folder, sorted by path; names that start with _ or . are skipped at every level."""
     found: list[str] = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not is_hidden(name))
-        found.extend(str(Path(parent) / name) for name in files if not is_hidden(name))
-    return sorted(path for path in found if Path(path).is_file())
+    waiting = [str(folder)]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            entries = list(os.scandir(parent))
+        except OSError:
+            continue  # a folder that may not be listed
+        prefix = "" if parent == "." else parent if parent.endswith(os.sep) else parent + os.sep
+        for entry in entries:
+            if is_hidden(entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(prefix + entry.name)
+            elif entry.is_file():  # without a look at it, unless it is a link
+                found.append(prefix + entry.name)
+    return sorted(found)
 
 
 def is_hidden_match(match: str, pattern: str) -> bool:

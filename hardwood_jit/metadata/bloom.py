@@ -33,6 +33,25 @@ class BloomFilterHeader:
 
 def parse_bloom_header(raw: bytes, offset: int, file_size: int) -> BloomFilterHeader | None:
     """The header at the start of `raw`, which was read at `offset`; more bytes may follow."""
+    known = _LAST[0]
+    if known is None or not raw.startswith(known[0]):
+        known = _read_header(raw)
+        if known is None:
+            return None
+        _LAST[0] = known
+    header, count = known
+    if offset + len(header) + count > file_size:
+        return None
+    return BloomFilterHeader(offset, len(header), count)
+
+
+# The header that was read last, and the size that it states. All filters of a column mostly have the same one, and
+# bytes that start with a whole struct start with no other.
+_LAST: list[tuple[bytes, int] | None] = [None]
+
+
+def _read_header(raw: bytes) -> tuple[bytes, int] | None:
+    """The bytes of the header at the start of `raw`, and the bytes of the bit set."""
     length = structs.struct_length(raw)
     if length < 0:
         return None
@@ -51,9 +70,7 @@ def parse_bloom_header(raw: bytes, offset: int, file_size: int) -> BloomFilterHe
     count = found.num_bytes
     if not known or count is None or count < BLOCK_BYTES or count % BLOCK_BYTES:
         return None
-    if offset + length + count > file_size:
-        return None
-    return BloomFilterHeader(offset, length, count)
+    return raw[:length], count
 
 
 # XXH64 (seed 0) of the PLAIN bytes of a value, without the length in front of byte arrays.

@@ -257,6 +257,8 @@ class Prover:
         self._orders = orders
         self._created_by = created_by
         self._memo: dict[Any, Any] = {} if memo is None else memo  # outlives this object where a footer is kept
+        # Its parts by leaf and domain; the domains belong to the predicate and live as long as this does.
+        self._known: dict[tuple[int, int], dict[int, Facts]] = {}
         self._readers: dict[tuple[int, Domain], BoundsReader] = {}
         self._is_silent = False  # no stage after the footer is worth asking any more
         self._useless: dict[tuple[str, int], int] = {}  # stage and test -> row groups in a row without an effect
@@ -306,7 +308,10 @@ class Prover:
         return found
 
     def _chunk_facts(self, number: int, leaf: Leaf, domain: Domain, chunks: Sequence[ChunkFacts]) -> Facts:
-        known: dict[int, Facts] = self._memo.setdefault((leaf.index, domain), {})
+        known = self._known.get((leaf.index, id(domain)))
+        if known is None:
+            known = self._memo.setdefault((leaf.index, domain), {})
+            self._known[leaf.index, id(domain)] = known
         found = known.get(number)
         if found is None:
             chunk = chunks[leaf.index]

@@ -45,6 +45,9 @@ class RowRanges:
 
     @property
     def row_count(self) -> int:
+        if len(self.pairs) == 1:  # nearly always
+            start, stop = self.pairs[0]
+            return stop - start
         return sum(stop - start for start, stop in self.pairs)
 
     def covers(self, row_count: int) -> bool:

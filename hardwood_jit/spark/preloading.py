@@ -46,7 +46,8 @@ def _is_on_disk(name: str, t: str, o: str, quick: bool) -> bool:
     if not hasattr(function, "_cache"):  # NUMBA_DISABLE_JIT
         return False
     kind = "quick" if quick else function._cache._kind
-    cache: Any = compiled.DiskCache(function.py_func, kind)
+    make: Any = compiled.DiskCache
+    cache = make(function.py_func, kind)
     return bool(cache.has(SIGNATURES[name].format(t=t, o=o), function.targetctx))
 
 
