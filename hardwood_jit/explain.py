@@ -74,12 +74,13 @@ def report_stages(metrics: Metrics, row_groups: int, rows: int) -> list[StageRep
     reports = []
     for name in sorted(metrics.stages, key=STAGE_ORDER.index):
         stage = metrics.stages[name]
-        dropped_rows = stage.rows + sum(group.rows for group in stage.dropped)
+        dropped = stage.dropped
+        dropped_rows = stage.rows + sum(group.rows for group in dropped)
         reports.append(
             StageReport(
                 name,
                 row_groups,
-                len(stage.dropped),
+                len(dropped),
                 rows,
                 dropped_rows,
                 stage.pages,
@@ -89,7 +90,7 @@ def report_stages(metrics: Metrics, row_groups: int, rows: int) -> list[StageRep
                 len(stage.files),
             )
         )
-        row_groups -= len(stage.dropped)
+        row_groups -= len(dropped)
         rows -= dropped_rows
     return reports
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -116,11 +116,28 @@ class StageMetrics:
     """What one stage of pruning has proved."""
 
     files: list[str] = field(default_factory=list)  # dropped as a whole: why each of them
-    dropped: list[DroppedGroup] = field(default_factory=list)
+    groups: list[DroppedGroup] = field(default_factory=list)
+    at_once: list[tuple[ScanFile, list[int]]] = field(default_factory=list)  # row groups dropped together
     rows: int = 0  # without a match, in row groups that were not dropped as a whole
     pages: int = 0  # in those row groups, of columns that the scan touches; counted only for `explain`
     page_bytes: int = 0
     nanoseconds: int = 0
+
+    @property
+    def dropped(self) -> list[DroppedGroup]:
+        """All row groups that were dropped as a whole; of those dropped together the facts are gathered only here."""
+        return [*(group for file, numbers in self.at_once for group in _described(file, numbers)), *self.groups]
+
+    @property
+    def dropped_count(self) -> int:
+        return len(self.groups) + sum(len(numbers) for _, numbers in self.at_once)
+
+
+def _described(file: ScanFile, numbers: Sequence[int]) -> Iterator[DroppedGroup]:
+    assert file.prover is not None
+    for number in numbers:
+        group = file.metadata.row_groups[number]
+        yield DroppedGroup(file, number, group.num_rows, file.prover.verdicts(number, group.columns).why)
 
 
 class ConjunctOrder:
@@ -188,7 +205,13 @@ class Metrics:
             found = self.stages.get(stage)
             if found is None:
                 found = self.stages[stage] = StageMetrics()
-            found.dropped.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
+            found.groups.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
+
+    def drop_groups(self, stage: str, file: ScanFile, numbers: list[int]) -> None:
+        """Whole row groups of a file in which a stage has found that no row passes."""
+        if numbers:
+            with self._lock:
+                self.stages.setdefault(stage, StageMetrics()).at_once.append((file, numbers))
 
     def drop_file(self, stage: str, why: str) -> None:
         """One file more of which a stage has found, without its footer, that no row passes."""

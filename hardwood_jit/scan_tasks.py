@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hardwood_jit.errors import SchemaMismatchError
 from hardwood_jit.group_columns import ScanFile
 from hardwood_jit.metadata.schema import Leaf, Schema
@@ -100,11 +102,34 @@ class TaskPlanner:
                 number, file = plan.file, self._open_file(plan.file)
             yield file, plan
 
+    def _whole_groups(self) -> Iterator[tuple[ScanFile, GroupPlan]]:
+        """As `_opened` where neither bytes nor rows were chosen: row groups are looked at file by file, at once."""
+        count = len(self._dataset.files)
+        backward = self._selection.tail is not None
+        for number in reversed(range(count)) if backward else range(count):
+            if self._is_dropped(number):
+                continue
+            file = self._open_file(number)
+            rows = file.metadata.group_rows
+            left = rows > 0
+            if file.prover is not None:
+                started = time.perf_counter_ns()
+                never = file.prover.never(file.metadata.column_statistics)
+                if never is not None:
+                    self._metrics.drop_groups(STATISTICS, file, np.flatnonzero(never & left).tolist())
+                    left &= ~never
+                self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
+            groups = np.flatnonzero(left).tolist()
+            for group in reversed(groups) if backward else groups:
+                yield file, GroupPlan(number, group, RowRanges.all(int(rows[group])), True)
+
     def _judged(self) -> Iterator[GroupTask]:
         """Row groups that statistics do not prove empty."""
+        selection = self._selection
+        is_chosen = selection.row_ranges is not None or selection.byte_range is not None
         spent = 0
         try:
-            for file, plan in self._opened():
+            for file, plan in self._opened() if is_chosen else self._whole_groups():
                 if file.prover is None:
                     yield GroupTask(file, plan)
                     continue

@@ -135,6 +135,52 @@ def _named(kind: type[Encoding] | type[PageKind], number: int) -> Any:
         return number
 
 
+class ColumnStatistics:
+    """The statistics of one leaf in all row groups, as columns of numbers."""
+
+    def __init__(self, file: FileMetadata, leaf_index: int) -> None:
+        from hardwood_jit.kernels.skim import STACK_FIELDS, STATISTICS, skim
+
+        chunks = file.chunk_table[:, leaf_index]
+        table = np.full((len(chunks), t.STATS_FIELDS), -1, np.int64)
+        stack = np.empty(STACK_FIELDS, np.int64)
+        places = chunks[:, [t.CHUNK_STATS_START, t.CHUNK_STATS_END]].tolist()
+        for number, (start, end) in enumerate(places):
+            if start >= 0 and skim(file.footer, start, end, STATISTICS, 0, table, number, stack)[2] < 0:
+                table[number] = -1
+        self._footer = file.footer
+        self._table = table
+        self.slots: NDArray[np.int64] = chunks[:, t.CHUNK_VALUES].copy()
+        self.null_counts: NDArray[np.int64] = table[:, t.STATS_NULLS].copy()
+        self.nan_counts: NDArray[np.int64] = table[:, t.STATS_NANS].copy()
+        self.has_inexact: NDArray[np.bool_] = (table[:, t.STATS_MIN_EXACT] == 0) | (table[:, t.STATS_MAX_EXACT] == 0)
+
+    def bounds(self, width: int, *, old: bool) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.bool_]]:
+        """Minima and maxima as uint8[row groups, width], and where both are there and as long as that.
+
+        With `old` the deprecated fields count where the others are both absent.
+        """
+        lows, low_known = self._stored(t.STATS_MIN_START, width)
+        highs, high_known = self._stored(t.STATS_MAX_START, width)
+        known = low_known & high_known
+        if old:
+            absent = (self._table[:, t.STATS_MIN_START] < 0) & (self._table[:, t.STATS_MAX_START] < 0)
+            if absent.any():
+                old_lows, low_known = self._stored(t.STATS_OLD_MIN_START, width)
+                old_highs, high_known = self._stored(t.STATS_OLD_MAX_START, width)
+                chosen = absent & low_known & high_known
+                lows[chosen], highs[chosen] = old_lows[chosen], old_highs[chosen]
+                known |= chosen
+        return lows, highs, known
+
+    def _stored(self, field: int, width: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        starts, ends = self._table[:, field], self._table[:, field + 1]
+        known = (starts >= 0) & (ends - starts == width + 1)  # the length in front takes a byte
+        found = np.zeros((len(starts), width), np.uint8)
+        found[known] = self._footer[(starts[known] + 1)[:, None] + np.arange(width)]
+        return found, known
+
+
 class ColumnChunk:
     """One leaf in one row group."""
 
@@ -462,7 +508,7 @@ class FileMetadata:
 
     def __init__(self, source: Source, footer: NDArray[np.uint8], table: NDArray[np.int64]) -> None:
         self.source = source
-        self._footer = footer
+        self.footer = footer
         self._head = table[0]
         self._table_bytes = table.nbytes
         self.memo: dict[Any, Any] = {}  # what planning has derived from this footer; lives as long as it is kept
@@ -541,7 +587,7 @@ class FileMetadata:
     def extent(self, numbers: NDArray[np.int64], field: int) -> bytes | None:
         """The footer's bytes between the positions in columns `field` and `field` + 1; None when absent."""
         start = int(numbers[field])
-        return None if start < 0 else self._footer[start : int(numbers[field + 1])].tobytes()
+        return None if start < 0 else self.footer[start : int(numbers[field + 1])].tobytes()
 
     def decode(self, cls: type[structs.S], numbers: NDArray[np.int64], field: int) -> structs.S:
         """The struct between the positions in columns `field` and `field` + 1."""
@@ -558,9 +604,13 @@ class FileMetadata:
         except CorruptFileError as error:
             raise CorruptFileError(f"{self.source.name}: {error}") from error
 
+    def column_statistics(self, leaf: Leaf) -> ColumnStatistics:
+        """The statistics of a leaf in all row groups at once."""
+        return ColumnStatistics(self, leaf.index)
+
     def statistics_at(self, start: int, end: int) -> Statistics:
         """The statistics between two positions of the footer."""
-        return skim_statistics(self._footer, start, end)
+        return skim_statistics(self.footer, start, end)
 
     @property
     def row_groups(self) -> RowGroups:

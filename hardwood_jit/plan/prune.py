@@ -30,11 +30,15 @@ from hardwood_jit.plan.bound import (
     float_key,
     successor,
 )
+from hardwood_jit.plan.group_bounds import StatisticsColumns, can_judge, group_bounds, never_passes
 from hardwood_jit.plan.key_text import float_of_key, key_text
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.statistics import BoundsReader, Facts, StoredStatistics
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hardwood_jit.metadata.page_index import ColumnIndex, OffsetIndex
     from hardwood_jit.metadata.schema import Leaf
 
@@ -288,6 +292,21 @@ class Prover:
                 missing = (NEVER,) * (len(self.conjuncts) - len(conjuncts))
                 return GroupVerdicts((*conjuncts, *missing), tests, partial(self._why, conjunct, facts))
         return GroupVerdicts(tuple(conjuncts), tests)
+
+    def never(self, statistics_of: Callable[[Leaf], StatisticsColumns]) -> NDArray[np.bool_] | None:
+        """Per row group: whether some conjunct excludes it, as far as that can be said for all of them at once."""
+        found: NDArray[np.bool_] | None = None
+        for test in self.conjuncts:
+            if not isinstance(test, ValueTest) or not can_judge(test):
+                continue
+            key = "bounds", test.leaf.index, test.domain
+            bounds = self._memo.get(key)
+            if bounds is None:
+                reader = self.reader(test.leaf, test.domain)
+                bounds = self._memo[key] = group_bounds(reader, statistics_of(test.leaf))
+            excluded = never_passes(test, bounds)
+            found = excluded if found is None else found | excluded
+        return found
 
     def _statistics_verdict(self, node: Node, facts: FactsOf, tests: dict[int, Verdict]) -> Verdict:
         match node:

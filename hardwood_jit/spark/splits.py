@@ -114,7 +114,7 @@ def _kept_groups(scan: Scan, plan: SplitPlan) -> Iterator[KeptGroup]:
     for task in planner.tasks():
         plan.row_groups += 1
         yield task.file, task.plan, task.file.metadata.row_groups[task.plan.row_group]
-    plan.row_groups_pruned = sum(len(stage.dropped) for stage in metrics.stages.values())
+    plan.row_groups_pruned = sum(stage.dropped_count for stage in metrics.stages.values())
     plan.row_groups += plan.row_groups_pruned
 
 

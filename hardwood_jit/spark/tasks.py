@@ -89,7 +89,7 @@ def _measure(report: Report, piece: Piece, metrics: Metrics, read: Any) -> None:
     report.bytes_read += read.bytes
     report.requests += read.ranges
     report.row_groups += total.row_groups or piece.row_groups
-    report.row_groups_pruned += sum(len(stage.dropped) for stage in metrics.stages.values())
+    report.row_groups_pruned += sum(stage.dropped_count for stage in metrics.stages.values())
     for column in total.columns.values():
         report.pages += column.pages
         report.pages_skipped += column.pages_skipped
