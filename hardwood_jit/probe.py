@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hardwood_jit.errors import CorruptFileError
+from hardwood_jit.kernels import tables
 from hardwood_jit.memory import Arena, Scratch
 from hardwood_jit.metadata.bloom import BLOCK_BYTES, blocks_of, is_in_block, parse_bloom_header
 from hardwood_jit.pages.page_reader import PageReader, Pieces
 from hardwood_jit.physical import Encoding, PageKind, PhysicalType
+from hardwood_jit.plan.bound import ValueTest
 from hardwood_jit.plan.prune import ALWAYS, MAYBE, NEVER, PageFacts, Verdict, facts_of_index
 
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from hardwood_jit.group_columns import GroupColumns, ScanFile
     from hardwood_jit.metadata.footer import ColumnChunk
     from hardwood_jit.metadata.schema import Leaf
-    from hardwood_jit.plan.bound import ValueTest
     from hardwood_jit.plan.statistics import BoundsReader
 
 BLOOM_AT_ONCE = 64 << 10  # a filter up to this is read whole; of a larger one its header and the blocks asked about
@@ -149,3 +151,62 @@ def _is_all_dictionary(chunk: ColumnChunk) -> bool:
     stats = chunk.encoding_stats
     pages = [part for part in stats or () if part.page_kind in DATA_PAGES and part.count]
     return bool(pages) and all(part.encoding in DICTIONARY_ENCODINGS for part in pages)
+
+
+# Bloom filters of many row groups at once
+
+MOST_HASHES = 16  # asked for one by one in every row group
+
+
+def bloom_exclusions(file: ScanFile, groups: Sequence[int]) -> dict[int, str]:
+    """Row groups in which a bloom filter excludes a conjunct, and why; two rounds of small reads for all of them.
+
+    Row group by row group `GroupProbe.bloom_excludes` would say the same. Conjuncts with many values are left to that.
+    """
+    assert file.predicate is not None
+    found: dict[int, str] = {}
+    for test in file.predicate.conjuncts:
+        if not isinstance(test, ValueTest) or test.null_matches or test.quantifier == "all":
+            continue
+        keys = test.intervals.few_keys()
+        if not keys or len(keys) > MOST_HASHES:
+            continue
+        left = [group for group in groups if group not in found]
+        bloomed = file.metadata.chunk_table[left, test.leaf.index, tables.CHUNK_BLOOM] > 0
+        left = [group for group, has_bloom in zip(left, bloomed.tolist(), strict=True) if has_bloom]
+        hashes = file.bloom_hashes(test) if left else None
+        if hashes is None:
+            continue
+        reason = f"{test.leaf.dotted}: does not hold " + ("the value" if len(keys) == 1 else "any of the values")
+        found.update(dict.fromkeys(_excluded(file, test.leaf, left, hashes), reason))
+    return found
+
+
+def _excluded(file: ScanFile, leaf: Leaf, groups: Sequence[int], hashes: NDArray[np.uint64]) -> list[int]:
+    """The row groups whose filter of a column holds none of the hashes."""
+    places = _bitset_places(file, leaf, groups)
+    asked = [group for group in groups if places[group] is not None]
+    ranges: list[tuple[int, int]] = []
+    for group in asked:
+        start, num_bytes = places[group] or (0, BLOCK_BYTES)
+        ranges += [(start + BLOCK_BYTES * block, BLOCK_BYTES) for block in blocks_of(hashes, num_bytes).tolist()]
+    if not asked:
+        return []
+    blocks = np.stack(file.source.read_all(ranges))
+    held = is_in_block(np.tile(hashes, len(asked)), blocks).reshape(len(asked), len(hashes)).any(axis=1)
+    return [group for group, is_held in zip(asked, held.tolist(), strict=True) if not is_held]
+
+
+def _bitset_places(file: ScanFile, leaf: Leaf, groups: Sequence[int]) -> dict[int, tuple[int, int] | None]:
+    """Where the bits of a column's filters are, (offset, length) per row group; None where one is malformed."""
+    known: dict[int, tuple[int, int] | None] = file.metadata.memo.setdefault(("bloom", leaf.index), {})
+    missing = [group for group in groups if group not in known]
+    size = file.source.size
+    offsets = file.metadata.chunk_table[missing, leaf.index, tables.CHUNK_BLOOM].tolist()
+    inside = [(group, offset) for group, offset in zip(missing, offsets, strict=True) if offset < size]
+    known.update(dict.fromkeys(missing))
+    heads = file.source.read_all([(offset, min(BLOOM_HEADER, size - offset)) for _, offset in inside])
+    for (group, offset), head in zip(inside, heads, strict=True):
+        header = parse_bloom_header(head.tobytes(), offset, size)
+        known[group] = None if header is None else header.bitset_range
+    return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +18,17 @@ from hardwood_jit.partitions import PartitionFilter
 from hardwood_jit.plan.bind import bind
 from hardwood_jit.plan.bound import BoundPredicate
 from hardwood_jit.plan.predicate import Predicate, columns_of
-from hardwood_jit.plan.prune import ALWAYS, NEVER, STATISTICS, GroupVerdicts, Prover
+from hardwood_jit.plan.prune import ALWAYS, BLOOM, NEVER, STATISTICS, GroupVerdicts, Prover
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupFacts, GroupPlan, Selection, plan_scan
+from hardwood_jit.probe import bloom_exclusions
 
 if TYPE_CHECKING:
     from hardwood_jit.batch import Batch
     from hardwood_jit.dataset import Dataset
     from hardwood_jit.metrics import Metrics
+
+MANY_GROUPS = 4  # whose bloom filters are worth asking together, before anything else of them is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +124,27 @@ class TaskPlanner:
                     left &= ~never
                 self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
             groups = np.flatnonzero(left).tolist()
+            if len(groups) >= MANY_GROUPS and file.prover is not None and not self._is_limited:
+                groups = self._without_excluded(file, number, groups)
             for group in reversed(groups) if backward else groups:
                 yield file, GroupPlan(number, group, RowRanges.all(int(rows[group])), True)
+
+    @property
+    def _is_limited(self) -> bool:
+        """Whether the scan may end before its last row group: then nothing is asked ahead."""
+        return self._selection.head is not None or self._selection.tail is not None
+
+    def _without_excluded(self, file: ScanFile, number: int, groups: list[int]) -> list[int]:
+        """Row groups whose bloom filters leave room for a match, asked together."""
+        started = time.perf_counter_ns()
+        with file.source.open():
+            excluded = bloom_exclusions(file, groups)
+        for group, reason in excluded.items():
+            plan = GroupPlan(number, group, RowRanges.all(int(file.metadata.group_rows[group])), True)
+            self._metrics.drop(BLOOM, file, plan, partial(str, reason))
+        if excluded:
+            self._metrics.took(BLOOM, time.perf_counter_ns() - started)
+        return [group for group in groups if group not in excluded]
 
     def _judged(self) -> Iterator[GroupTask]:
         """Row groups that statistics do not prove empty."""
