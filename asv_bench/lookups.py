@@ -46,12 +46,16 @@ class Lookup:
 
 def _hardwood_jit(work: Work, path: str, threads: int) -> Lookup:
     import hardwood_jit as hw
+    from hardwood_jit.lazy_scan import default_threads
 
     def scan() -> hw.Scan:
         found = hw.scan(path)
         if work.filter:
             found = found.filter(hardwood_filter(work.filter))
-        return found.select(*work.columns).threads(threads) if work.columns else found.threads(threads)
+        if work.columns:
+            found = found.select(*work.columns)
+        # The default is left alone: at most so many threads, and one where row groups are tiny.
+        return found if threads == default_threads() else found.threads(threads)
 
     hw.warm(scan())
     run = (lambda: Count(scan().count())) if work.form == "count" else (lambda: scan().to_arrow())

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Generic, TypeVar
 
 from hardwood_jit.batch import Batch
@@ -113,9 +114,29 @@ def run_groups(
 
     `ahead` bounds the finished batches that wait for the consumer (None: no bound).
     """
-    if threads <= 1:
-        return _run_here(tasks, job, finish)
-    return _Workers(tasks, job, threads, finish, ahead).results()
+    if threads > 1:
+        tasks, has_several = _peeked(tasks)
+        if has_several:
+            return _Workers(tasks, job, threads, finish, ahead).results()
+    return _run_here(tasks, job, finish)
+
+
+def _peeked(tasks: Iterator[GroupTask]) -> tuple[Iterator[GroupTask], bool]:
+    """The tasks, and whether there are two or more: one alone is not worth a thread (0.2 ms to start and hand over)."""
+    seen: list[GroupTask] = []
+    try:
+        for task in tasks:
+            seen.append(task)
+            if len(seen) == 2:
+                break
+    except Exception as error:  # comes after the rows before it, as without a look ahead
+        return chain(seen, _failing(error)), False
+    return chain(seen, tasks), len(seen) > 1
+
+
+def _failing(error: Exception) -> Iterator[GroupTask]:
+    raise error
+    yield  # a generator: raises when it is asked
 
 
 def _run_here(tasks: Iterator[GroupTask], job: ScanJob, finish: Callable[[Batch], T]) -> Generator[T, None, None]:
