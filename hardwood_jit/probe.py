@@ -172,8 +172,8 @@ def bloom_exclusions(file: ScanFile, groups: Sequence[int]) -> dict[int, str]:
         if not keys or len(keys) > MOST_HASHES:
             continue
         left = [group for group in groups if group not in found]
-        bloomed = file.metadata.chunk_table[left, test.leaf.index, tables.CHUNK_BLOOM] > 0
-        left = [group for group, has_bloom in zip(left, bloomed.tolist(), strict=True) if has_bloom]
+        offsets = file.metadata.chunk_table[left, test.leaf.index, tables.CHUNK_BLOOM]
+        left = [group for group, offset in zip(left, offsets.tolist(), strict=True) if offset > 0]
         hashes = file.bloom_hashes(test) if left else None
         if hashes is None:
             continue
@@ -193,8 +193,8 @@ def _excluded(file: ScanFile, leaf: Leaf, groups: Sequence[int], hashes: NDArray
     if not asked:
         return []
     blocks = np.stack(file.source.read_all(ranges))
-    held = is_in_block(np.tile(hashes, len(asked)), blocks).reshape(len(asked), len(hashes)).any(axis=1)
-    return [group for group, is_held in zip(asked, held.tolist(), strict=True) if not is_held]
+    held = is_in_block(np.tile(hashes, len(asked)), blocks).reshape(len(asked), len(hashes))
+    return [group for group, bits in zip(asked, held, strict=True) if not bits.any()]
 
 
 def _bitset_places(file: ScanFile, leaf: Leaf, groups: Sequence[int]) -> dict[int, tuple[int, int] | None]:

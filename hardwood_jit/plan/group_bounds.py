@@ -7,7 +7,7 @@ where that takes ten.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from hardwood_jit.plan.statistics import BoundsReader
 
 FLOAT_NAN = float("nan")
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
-KINDS = {
+KINDS: dict[tuple[str, int], np.dtype[Any]] = {
     ("signed", 32): np.dtype("<i4"),
     ("signed", 64): np.dtype("<i8"),
     ("unsigned", 32): np.dtype("<u4"),
