@@ -101,7 +101,7 @@ class GroupColumns:
     @cached_property
     def indexes(self) -> GroupIndexes:
         """The page indexes of the row group, as far as somebody asks for them."""
-        return GroupIndexes(self._file.source, self.group)
+        return GroupIndexes(self._file.source, self.group, self._file.metadata.memo)
 
     def open(self, leaves: Sequence[Leaf], wanted: Sequence[Wanted], buffer: str) -> list[ColumnDecoder]:
         """Decoders of these leaves; their bytes go to the thread's buffer of that name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +17,31 @@ if TYPE_CHECKING:
     from hardwood_jit.metadata.schema import Leaf
     from hardwood_jit.source import Source
 
+MOST_GROUPS = 64  # whose parsed indexes are kept
 INDEX_GAP = 16 << 10  # indexes of one row group lie together: read what lies between them, too
+
+Offsets = dict[int, OffsetIndex | None]  # by leaf
+Columns = dict[int, ColumnIndex | None]
 
 
 class GroupIndexes:
     """Column and offset indexes of a row group's columns; None where there is none that fits."""
 
-    def __init__(self, source: Source, group: RowGroup) -> None:
+    def __init__(self, source: Source, group: RowGroup, memo: dict[Any, Any]) -> None:
+        """`memo` lives as long as the footer: what a look-up has learned serves the next one, of few row groups."""
         self._source = source
         self._group = group
         self._raw: dict[tuple[int, int], NDArray[np.uint8]] = {}  # (offset, length) -> bytes
-        self._offsets: dict[int, OffsetIndex | None] = {}
-        self._columns: dict[int, ColumnIndex | None] = {}
+        kept: dict[int, tuple[Offsets, Columns]] = memo.setdefault("page indexes", {})
+        if group.index not in kept and len(kept) >= MOST_GROUPS:
+            kept.clear()
+        self._offsets, self._columns = kept.setdefault(group.index, ({}, {}))
 
     def load(self, columns: Iterable[Leaf], offsets: Iterable[Leaf]) -> None:
         """Read the column indexes of some leaves and the offset indexes of some, all that lies close as one."""
-        places = [self._group.columns[leaf.index].column_index_range for leaf in columns]
-        places += [self._group.columns[leaf.index].offset_index_range for leaf in offsets]
+        chunks = self._group.columns
+        places = [chunks[leaf.index].column_index_range for leaf in columns if leaf.index not in self._columns]
+        places += [chunks[leaf.index].offset_index_range for leaf in offsets if leaf.index not in self._offsets]
         wanted = {place for place in places if place is not None and place not in self._raw}
         if not wanted:
             return
