@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.fuzz.mutate import KINDS, load_sources
-from tests.fuzz.runner import Outcomes, Turns, keep, run_cases, shares
+from tests.fuzz.runner import Outcomes, Turns, checked_kernels, keep, run_cases, shares
 from tests.support.corpus import WHERE, find_corpus
 
 OUTCOMES = ("ok", "corrupt", "unsupported", "failed")
@@ -52,11 +52,7 @@ def mutational(count: int | None, seed: int, minutes: float | None, folder: Path
         print(f"\r{text}\033[K" if is_terminal else text, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as place:
-        environment = {}
-        if boundscheck:
-            # The checks are part of the fingerprint, so other processes never load these kernels.
-            kernels = Path(tempfile.gettempdir()) / "hardwood_jit-boundscheck"
-            environment = {"NUMBA_BOUNDSCHECK": "1", "HARDWOOD_JIT_CACHE_DIR": str(kernels)}
+        environment = checked_kernels() if boundscheck else {}
         sources = load_sources()
         turns = Turns(shares(count), None if minutes is None else minutes * 60)
         outcomes = run_cases(sources, turns, seed, Path(place), environment, report)

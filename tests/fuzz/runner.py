@@ -8,6 +8,7 @@ import pickle
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -176,6 +177,12 @@ class Watch:
         if line is None:
             raise RuntimeError("worker ended")
         return line
+
+
+def checked_kernels() -> dict[str, str]:
+    """The environment of processes whose kernels check every index, in a cache folder of their own."""
+    folder = Path(tempfile.gettempdir()) / f"hardwood_jit-boundscheck-{os.getuid()}"
+    return {"NUMBA_BOUNDSCHECK": "1", "HARDWOOD_JIT_CACHE_DIR": str(folder)}
 
 
 def run_cases(
