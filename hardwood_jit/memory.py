@@ -48,6 +48,14 @@ class _Recycler:
             self._limit = min(RETAINED_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 8)
         self._lock = threading.RLock()  # a buffer may be dropped by the garbage collector inside any of these calls
         self._next_trim = 0.0
+        if hasattr(os, "register_at_fork"):
+            # Another thread may hold the lock at the moment of a fork, and in the child nobody would give it back.
+            os.register_at_fork(after_in_child=self._start_anew)
+
+    def _start_anew(self) -> None:
+        # Nor is it known what that thread was about to change: the child begins with nothing kept.
+        self._lock = threading.RLock()
+        self._free, self._kept = {}, 0
 
     def take(self, byte_count: int) -> Bytes:
         # Eight size classes per power of two: at most an eighth is wasted.

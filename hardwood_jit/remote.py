@@ -257,7 +257,7 @@ class RemoteFile(Source):
     def _system(self) -> Any:
         """The file system of this process: connections and the thread that serves them do not survive a fork."""
         if self._pid != os.getpid():
-            self._lock = threading.Lock()
+            self._lock = threading.RLock()
             # fsspec keeps instances by process, so this makes a fresh one, once for all files.
             self._own_system(type(self._fs)(*self._fs.storage_args, **self._fs.storage_options))
         return self._fs

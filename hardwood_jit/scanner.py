@@ -23,6 +23,8 @@ from hardwood_jit.scan_tasks import GroupTask
 
 T = TypeVar("T")
 
+LOOK_AGAIN = 1.0  # seconds after which a waiting thread looks whether its scan has ended without a word
+
 
 def build_wanted_kernels() -> None:
     """After the last batch: have kernels built that the scan would have used, had they been there."""
@@ -171,9 +173,9 @@ class _Workers(Generic[T]):
 
     def results(self) -> Generator[T, None, None]:
         workers = [threading.Thread(target=self._work, name="hardwood_jit", daemon=True) for _ in range(self._threads)]
-        for worker in workers:
-            worker.start()
         try:
+            for worker in workers:
+                worker.start()
             while True:
                 with self._changed:
                     while not self._ready():
@@ -192,13 +194,14 @@ class _Workers(Generic[T]):
                     self._changed.notify_all()
                 yield item
         finally:
+            self._cancelled = True  # first of all: a second interrupt may come in the next line
             with self._changed:
-                self._cancelled = True
                 self._changed.notify_all()
             # The garbage collector may end this generator on one of its own threads, even while that holds the lock.
             if threading.current_thread() not in workers:
                 for worker in workers:
-                    worker.join()
+                    if worker.ident is not None:  # an interrupt may come before all of them have started
+                        worker.join()
 
     def _ready(self) -> bool:
         if not self._queues:
@@ -240,7 +243,7 @@ class _Workers(Generic[T]):
                 item = self._finish(batch)
                 with self._changed:
                     while not self._cancelled and self._is_full(queue):
-                        self._changed.wait()
+                        self._changed.wait(LOOK_AGAIN)
                     if self._cancelled:
                         return
                     queue.items.append(item)

@@ -12,7 +12,8 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +79,8 @@ class Source:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = threading.Lock()
+        # The garbage collector may end a scan of this file, which closes it, while this thread holds the lock.
+        self._lock = threading.RLock()
         self._ranges = 0
         self._bytes = 0
 
@@ -216,6 +218,20 @@ class FileObject(Source):
         return len(raw)
 
 
+class _Handle:
+    """What the blocks of `open()` hold together: an open file, and its memory where it is mapped.
+
+    The last block closes the file. Where an interrupt came between two steps, it is closed with the last reference.
+    """
+
+    __slots__ = ("__weakref__", "file", "users", "view")
+
+    def __init__(self, path: str) -> None:
+        self.file = io.FileIO(path)
+        self.users = 0
+        self.view: Bytes = np.empty(0, np.uint8)
+
+
 class LocalFile(Source):
     """A file on disk, read with `preadv`; a descriptor exists only inside `open()` or a single read."""
 
@@ -224,8 +240,8 @@ class LocalFile(Source):
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
-        self._users = 0
-        self._descriptor = -1
+        # Only the blocks of `open()` hold it.
+        self._handle: Callable[[], _Handle | None] = _nothing
         facts = os.stat(path)  # noqa: PTH116  a Path takes longer to make than the call, and there may be many files
         self._size = facts.st_size
         self._identity = (path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
@@ -247,24 +263,49 @@ class LocalFile(Source):
 
     @contextmanager
     def open(self) -> Iterator[Source]:
-        with self._lock:
-            if self._users == 0:
-                self._acquire()
-            self._users += 1
+        held = self._hold()
         try:
             yield self
         finally:
             with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._release()
+                held.users -= 1
+                if held.users == 0:
+                    held.file.close()
+                    held.view = np.empty(0, np.uint8)
+                    self._handle = _nothing
 
-    def _acquire(self) -> None:
-        self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    def _hold(self) -> _Handle:
+        with self._lock:
+            handle = self._handle()
+            if handle is None:
+                handle = self._open_handle()
+                self._handle = weakref.ref(handle)
+            handle.users += 1
+            return handle
 
-    def _release(self) -> None:
-        os.close(self._descriptor)
-        self._descriptor = -1
+    def _open_handle(self) -> _Handle:
+        handle = _Handle(self.path)
+        try:
+            self._check_same(os.fstat(handle.file.fileno()))
+        except BaseException:
+            handle.file.close()
+            raise
+        return handle
+
+    def _check_same(self, facts: os.stat_result) -> None:
+        """Another file under the same name would be read at the places that the old one's footer gives."""
+        if facts.st_size < self._size:
+            raise self._ended(facts.st_size)
+        if (facts.st_size, facts.st_mtime_ns) != self._identity[2:]:
+            raise OSError(
+                f"{self.name}: the file has changed since it was opened; open it again to read what it is now"
+            )
+
+    def _opened(self) -> _Handle:
+        """The handle, inside `open()`."""
+        handle = self._handle()
+        assert handle is not None
+        return handle
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]], outs: Sequence[Bytes]) -> None:
         # Opened and counted once for all: this runs for every row group.
@@ -284,42 +325,41 @@ class LocalFile(Source):
 
     def _fill_open(self, offset: int, out: Bytes) -> None:
         """As _fill, inside `open()`."""
+        descriptor = self._opened().file.fileno()
         filled = 0
         while filled < out.size:  # one call gives at most 2 GiB
-            got = os.preadv(self._descriptor, [out[filled:].data], offset + filled)
+            try:
+                got = os.preadv(descriptor, [out[filled:].data], offset + filled)
+            except OSError as error:
+                error.filename = error.filename or self.path  # the descriptor alone names nothing
+                raise
             if got == 0:
                 raise self._ended(offset + filled)
             filled += got
 
 
+def _nothing() -> None:
+    return None
+
+
 class MmapFile(LocalFile):
     """A mapped file: reads are views. A file that somebody truncates while it is mapped kills the process."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self._view: Bytes = np.empty(0, np.uint8)
-
-    def _acquire(self) -> None:
-        super()._acquire()
-        if self._size and self._view.size == 0:
-            if os.fstat(self._descriptor).st_size < self._size:
-                super()._release()
-                raise self._ended(Path(self.path).stat().st_size)
+    def _open_handle(self) -> _Handle:
+        handle = super()._open_handle()
+        if self._size:
             # Views keep the map alive after the last `open()` has ended.
-            self._view = as_kernel_bytes(mmap.mmap(self._descriptor, self._size, access=mmap.ACCESS_READ))
-
-    def _release(self) -> None:
-        super()._release()
-        self._view = np.empty(0, np.uint8)
+            handle.view = as_kernel_bytes(mmap.mmap(handle.file.fileno(), self._size, access=mmap.ACCESS_READ))
+        return handle
 
     def read(self, offset: int, length: int) -> Bytes:
         self._check(offset, length)
         with self.open():
             self._count(length)
-            return self._view[offset : offset + length]
+            return self._opened().view[offset : offset + length]
 
     def _fill_open(self, offset: int, out: Bytes) -> None:
-        out[:] = self._view[offset : offset + out.size]
+        out[:] = self._opened().view[offset : offset + out.size]
 
 
 def merge_ranges(ranges: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:

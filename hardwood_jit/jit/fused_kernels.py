@@ -44,6 +44,13 @@ class FusedKernels:
         self._modules: dict[KernelShape, tuple[ModuleType, str]] = {}
         self._wanted: dict[KernelShape, int] = {}  # scans that could have used it
         self._child: subprocess.Popen[bytes] | None = None
+        if hasattr(os, "register_at_fork"):
+            # Another thread may hold the lock at the moment of a fork, and in the child nobody would give it back.
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._child = None  # the parent's
 
     def find(self, shape: KernelShape) -> Kernel | None:
         """The kernel, if this process has it or the disk does; else it is noted as wanted."""

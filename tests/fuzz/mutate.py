@@ -522,6 +522,25 @@ def change_tree(rng: random.Random, tree: p.Thrift) -> tuple[p.Thrift, str]:
     return tree, "nothing to change"
 
 
+def proofs_in(footer: p.Thrift) -> list[p.Thrift]:
+    """The parts of a footer by which rows are left out: statistics, and where indexes and bloom filters are.
+
+    What is changed in a part is changed in the footer.
+    """
+    found: list[p.Thrift] = []
+    try:
+        for group in footer.value[4].value[1]:
+            for column in group.value[1].value[1]:
+                about = column.value[3].value
+                found += [about[number] for number in (12, 13) if number in about]  # statistics, encoding_stats
+                found.append(p.Thrift(p.STRUCT, column.value))
+                if 14 in about:
+                    found += [column.value[3]] * 3
+    except (KeyError, AttributeError, TypeError, IndexError):  # a file that is no honest one
+        pass
+    return found
+
+
 # ---------------------------------------------------------------- cases
 
 
@@ -557,7 +576,8 @@ class Mutator:
             data, how = change_bytes(rng, form.data, start, end)
             return source, how, data, False
         tree, _ = p.read_struct(form.data, start)
-        tree, how = change_tree(rng, tree)
+        proof = rng.choice(proofs) if rng.random() < 0.4 and (proofs := proofs_in(tree)) else tree
+        _, how = change_tree(rng, proof)
         body = tree.encode()
         return source, how, form.data[:start] + body + struct.pack("<I", len(body)) + b"PAR1", False
 

@@ -69,32 +69,75 @@ def check_batches(dataset: Any, threads: int) -> int:
 LITERALS = {"BOOLEAN": True, "INT32": 1, "INT64": 1, "FLOAT": 0.5, "DOUBLE": 0.5, "BYTE_ARRAY": b"m"}
 
 
-def check_filter(dataset: Any, turn: int, rows: int) -> None:
-    """A filter on one leaf after the other, some outputs, and what must hold whatever the bytes say."""
+def test_of_leaf(leaf: Any, turn: int, rows: list[dict[str, Any]]) -> Any:
+    """A predicate on one leaf.
+
+    Its literals are values of the file where there are some: they lie within the bounds of statistics, so that page
+    index, bloom filter and dictionary are asked, too. A value that is missing is asked for as well.
+    """
     from hardwood_jit import col
+
+    column, literal = col(leaf.path), LITERALS.get(leaf.physical_type.name)
+    seen = [row[leaf.path[0]] for row in rows if row.get(leaf.path[0]) is not None] if len(leaf.path) == 1 else []
+    if leaf.max_repetition_level or not seen or turn % 5 == 4:
+        column = column.any() if leaf.max_repetition_level else column
+        if literal is None:
+            return column.is_not_null()
+        column = column.raw
+        return [column >= literal, column == literal, column != literal][turn % 3]
+    one, other = seen[turn % len(seen)], seen[-1]
+    missing = one + 1 if type(one) is int else one + "x" if isinstance(one, str) else other
+    return [
+        lambda: column == one,
+        lambda: column.is_in([one, missing]),
+        lambda: column == missing,
+        lambda: (column >= one) & (column <= other),
+        lambda: column > one,
+        lambda: ~column.is_in([missing, other]),
+        lambda: column.is_null(),
+    ][turn % 7]()
+
+
+def check_filter(dataset: Any, turn: int, rows: int, first: list[dict[str, Any]]) -> None:
+    """A filter on one leaf after the other, or two, some outputs, and what must hold whatever the bytes say."""
+    import hardwood_jit as hw
 
     leaves = dataset.schema.leaves
     if not leaves:
         return
-    leaf = leaves[turn % len(leaves)]
-    column = col(leaf.path).any() if leaf.max_repetition_level else col(leaf.path)
-    literal = LITERALS.get(leaf.physical_type.name)
-    if literal is None:
-        predicate = column.is_not_null()
-    else:
-        raw = col(leaf.path).raw
-        column = raw.any() if leaf.max_repetition_level else raw
-        predicate = [column >= literal, column == literal, column != literal][turn % 3]
+    predicate = test_of_leaf(leaves[turn % len(leaves)], turn, first)
+    other = turn // 3
+    if turn % 3 == 1:
+        predicate = predicate | test_of_leaf(leaves[other % len(leaves)], other, first)
+    elif turn % 6 == 2:
+        predicate = predicate & test_of_leaf(leaves[other % len(leaves)], other, first)
     outputs = [leaves[(turn + step) % len(leaves)].path for step in range(min(4, len(leaves)))]
-    scan = dataset.scan().filter(predicate).select(*outputs).threads(1 + turn % 2).use_metadata(turn % 4 != 0)
+    scan = dataset.scan().filter(predicate).select(*outputs).threads(1 + turn % 2).use_metadata(turn % 8 != 0)
+    try:
+        scan.bound_predicate()
+    except hw.PredicateError:  # a value that its column can hold but no literal can say, such as a text that is bytes
+        return
     found, table = attempt(scan.to_arrow)
     if found == "ok":
         table.validate(full=True)
         assert table.num_rows <= rows, f"{table.num_rows} rows pass, {rows} in the row groups"
     counted, count = attempt(scan.count)
     assert found != "ok" or counted != "ok" or count == table.num_rows, f"count() is {count}, {table.num_rows} rows"
-    ended, last = attempt(scan.head(3).to_arrow)
-    assert found != "ok" or ended != "ok" or last.num_rows == min(3, table.num_rows)
+    limited = [scan.head(3), scan.tail(3), scan.skip(2).head(3)][turn % 3]
+    ended, last = attempt(limited.to_arrow)
+    if found == "ok" and ended == "ok":
+        last.validate(full=True)
+        left = max(table.num_rows - 2, 0) if turn % 3 == 2 else table.num_rows
+        assert last.num_rows == min(3, left), f"{last.num_rows} rows of {table.num_rows} after {limited}"
+
+
+def prepare() -> None:
+    """General kernels only, and dictionaries of little pages are asked, too."""
+    from hardwood_jit import probe
+    from hardwood_jit.jit.fused_kernels import FUSED
+
+    FUSED.building = "never"
+    probe.LEAST_DATA = 64
 
 
 def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
@@ -120,7 +163,7 @@ def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
         assert outcome == "corrupt", f"{outcome} where a checksum must notice"
     batched, seen = attempt(lambda: check_batches(dataset, threads))
     assert batched != "ok" or seen == rows, f"{seen} rows in batches, {rows} in the row groups"
-    attempt(lambda: [dict(row) for row in dataset.scan().head(50).rows()])
+    _, first = attempt(lambda: [dict(row) for row in dataset.scan().head(50).rows()])
     counted, count = attempt(dataset.scan().count)
     assert counted != "ok" or count == rows, f"count() is {count}, row groups have {rows}"
     start = number % (rows + 1) if 0 <= rows < 1 << 40 else 0
@@ -128,7 +171,7 @@ def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
     if picked == "ok":
         part.validate(full=True)
         assert part.num_rows == min(5, rows - start), f"{part.num_rows} rows after skip({start}).head(5) of {rows}"
-    check_filter(dataset, turn, rows)
+    check_filter(dataset, turn, rows, first or [])
     if turn % 4 == 0:
         attempt(lambda: dataset.scan().head(20).to_numpy())
         attempt(lambda: dataset.scan().batch_size(16).to_arrow(strings="view").validate(full=True))
@@ -164,10 +207,9 @@ class Originals:
 
 
 def serve(sources: str, seed: int) -> None:
-    from hardwood_jit.jit.fused_kernels import FUSED
     from tests.fuzz.mutate import Mutator
 
-    FUSED.building = "never"
+    prepare()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     mutator = Mutator(pickle.loads(Path(sources).read_bytes()), seed)
@@ -198,6 +240,7 @@ def serve(sources: str, seed: int) -> None:
 def show(seed: int, number: int, kind: str, keep: str | None) -> None:
     from tests.fuzz.mutate import Mutator, load_sources
 
+    prepare()
     mutator = Mutator(load_sources(), seed)
     case = mutator.case(number, kind)
     print(case, flush=True)
