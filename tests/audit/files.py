@@ -315,7 +315,7 @@ def make_chunk(
     width = max(len(place) - 1, 0).bit_length()
     coded = 0 if layout.dictionary == "none" else len(entries) if layout.dictionary == "all" else len(entries) // 2
     pages = [p.dictionary_page(physical, list(distinct.values()))] if coded else []
-    encoding = rng.choice(ENCODINGS[kind.physical])
+    encoding = p.PLAIN if layout.encoding == "plain" else rng.choice(ENCODINGS[kind.physical])
     make = p.data_page_v1 if layout.version == 1 else p.data_page_v2
     parts: list[list[Any]] = []
     start = 0

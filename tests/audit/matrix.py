@@ -391,10 +391,12 @@ class Layout:
     bloom: bool
     version: int
     writer: str = "handmade"
+    encoding: str = "any"  # of pages without a dictionary: drawn, or "plain"
 
     @property
     def name(self) -> str:
         bloom = "bloom" if self.bloom else "no_bloom"
+        bloom += "" if self.encoding == "any" else "/plain"
         return f"{self.writer}/{self.groups}/{self.dictionary}/{self.index}/{bloom}/v{self.version}"
 
 
@@ -414,6 +416,24 @@ PYARROW = tuple(
     for bloom in (False, True)
     for version in (1, 2)
 )
+# Generated kernels test PLAIN pages of numbers, and trees in which columns meet.
+FUSED_LAYOUTS = tuple(
+    Layout(groups, "none", index, False, version, encoding="plain")
+    for groups, index, version in (("one", "none", 1), ("many", "page_index", 2), ("many", "none", 1))
+)
+FUSED_TYPES = (
+    "INT32",
+    "INT64",
+    "UINT_32",
+    "UINT_64",
+    "FLOAT",
+    "DOUBLE",
+    "DATE",
+    "TIMESTAMP us utc",
+    "DECIMAL(15,4) INT64",
+)
+FUSED_OPERATORS = ("eq", "ne", "lt", "ge", "in", "not_in", "between", "not_between", "and", "or")
+FUSED_PAIRS = ("INT32", "UINT_64", "DOUBLE", "TIMESTAMP us utc")  # each with itself
 
 
 class Path(NamedTuple):

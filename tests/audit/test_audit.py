@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.audit import oracle
+from tests.audit import files, oracle
 from tests.audit.files import xxh64
-from tests.audit.matrix import LISTED, NULLABILITIES, PAIRS, TYPES
-from tests.audit.run import FUSED_TYPES, Results, Unit, run_all
+from tests.audit.matrix import FUSED_PAIRS, FUSED_TYPES, LISTED, NULLABILITIES, PAIRS, TYPES
+from tests.audit.run import Results, Unit, run_all
 
 SEED = 20
 SHARE = 0.012  # one layout of each type
+BLOOM_FILTER = files.bloom_filter
 
 
 @pytest.fixture(scope="module")
@@ -66,5 +67,20 @@ def test_wrong_answer_is_noticed() -> None:
     assert wrong and wrong <= {"lt", "not_lt", "raw_lt", "and", "or"}
 
 
+def test_wrong_bloom_filters_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "bloom_filter", lambda kind, values: BLOOM_FILTER(kind, []))
+    unit = Unit("column", ("INT64",), "required", SEED, 0.15)
+    found = run_all([unit])
+    assert found.lines and all("/bloom/" in line and "metadata True" in line for line in found.lines)
+
+
+def test_wrong_bounds_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowest = files.Bounds(b"\x00", b"\x00\x00")
+    monkeypatch.setattr(files, "bounds_of", lambda kind, values, rng: lowest if kind.stores_bytes else None)
+    unit = Unit("column", ("STRING",), "optional", SEED, 0.15)
+    found = run_all([unit])
+    assert found.lines and all("metadata True" in line for line in found.lines)
+
+
 def test_types_with_generated_kernels_are_types_of_the_matrix() -> None:
-    assert set(FUSED_TYPES) <= set(TYPES)
+    assert set(FUSED_PAIRS) <= set(FUSED_TYPES) <= set(TYPES)
