@@ -23,6 +23,7 @@ from hardwood_jit.errors import PredicateError
 from hardwood_jit.physical import INT96_BYTES, PhysicalType
 from hardwood_jit.plan.bound import Domain, Intervals, Key, float_key, successor
 from hardwood_jit.plan.predicate import Col, Instant, is_aware, literal_of, nanoseconds_of
+from hardwood_jit.plan.predicate_text import render_literal
 
 if TYPE_CHECKING:
     from hardwood_jit.metadata.schema import Leaf
@@ -542,7 +543,8 @@ def _refusal(operand: Operand, literal: Any, why: str) -> PredicateError:
 def _shown(literal: Any) -> str:
     if isinstance(literal, int) and literal.bit_length() > 1000:  # Python prints integers up to 4300 digits only
         return f"an integer of {literal.bit_length()} bits"
-    text = repr(literal)
+    # What became an Instant was written as another type: its text is known from there.
+    text = render_literal(literal) if isinstance(literal, Instant) else repr(literal)
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
@@ -552,7 +554,8 @@ def _place(operand: Operand, literal: Any) -> Placed:
     what, value = _read_literal(operand, literal)
     placer = PLACERS.get((operand.kind, what))
     if placer is None:
-        raise _refusal(operand, literal, f"({type(literal).__name__}) does not fit{_raw_hint(operand, what)}")
+        name = "datetime" if isinstance(literal, Instant) else type(literal).__name__
+        raise _refusal(operand, literal, f"({name}) does not fit{_raw_hint(operand, what)}")
     try:
         return placer(operand, value)
     except _Refused as refused:
@@ -617,7 +620,8 @@ def prefixed(operand: Operand, prefix: Any) -> tuple[Domain, Intervals]:
     """`starts_with`: from the prefix up to the first value above all that start with it."""
     if operand.kind not in ("text", "bytes") or operand.leaf.physical_type is INT96:
         hint = _raw_hint(operand, "bytes") if operand.leaf.physical_type is not INT96 else ""
-        raise PredicateError(f"{operand}: starts_with needs text, BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY{hint}")
+        needed = "starts_with needs text, BYTE_ARRAY or FIXED_LEN_BYTE_ARRAY"
+        raise PredicateError(f"{operand}: no prefix {_shown(prefix)}, {needed}{hint}")
     start = _place(operand, prefix).key
     return operand.domain, Intervals.of([(start, next_prefix(start))])
 

@@ -174,8 +174,6 @@ def _float_of(value: float) -> float:
 
 
 def _time_of(value: datetime.time) -> datetime.time:
-    if value.tzinfo is not None:
-        raise PredicateError(f"{value!r} has a time zone, and a TIME column has none: give a naive time")
     return datetime.time(value.hour, value.minute, value.second, value.microsecond)
 
 
@@ -219,6 +217,10 @@ def literal_of(value: object, column: Col) -> LiteralValue:
         )
     if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64)):
         value = value.item()
+    if isinstance(value, datetime.time) and value.tzinfo is not None:
+        raise PredicateError(
+            f"{column!r} compared with {value!r}, which has a time zone, and a TIME column has none: give a naive time"
+        )
     for kind, converted in _CONVERSIONS:
         if isinstance(value, kind):
             return converted(value)

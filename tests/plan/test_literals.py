@@ -37,7 +37,7 @@ from hardwood_jit.plan.literals import (
     prefixed,
     trim,
 )
-from hardwood_jit.plan.predicate import Instant
+from hardwood_jit.plan.predicate import Instant, col
 from tests.support import pages as p
 from tests.support.pages import logical
 
@@ -791,7 +791,22 @@ def test_time_with_a_zone_is_refused() -> None:
     assert keys(TIME_US, "eq", dt.time(0, 0, 1)) == Intervals.point(10**6)
 
 
+def test_refused_moment_is_shown_as_text_and_not_as_what_holds_it() -> None:
+    moment = "2025-01-01T00:00:00.000000001"
+    for operand in (INT32, STRING, TIME_MS, UTC_MS):
+        for literal in (np.datetime64(moment), pd.Timestamp(moment)):
+            held = (col("x") < literal).literal  # type: ignore[attr-defined]
+            message = refusal(operand, "lt", held)
+            assert f"timestamp('{moment}')" in message and "Instant" not in message
+
+
 # Text and bytes
+
+
+def test_refused_prefix_is_named() -> None:
+    for prefix in ("ab", b"ab"):
+        with pytest.raises(PredicateError, match=f"column 'x'.*{prefix!r}.*starts_with needs"):
+            prefixed(DATE, prefix)
 
 
 def test_lone_surrogates_are_refused() -> None:

@@ -428,6 +428,11 @@ def test_aware_moments_are_held_in_utc() -> None:
     assert (a == twice.replace(tzinfo=None)) == (a == twice.replace(tzinfo=None, fold=1))
 
 
+def test_refused_time_with_a_zone_names_column_and_literal() -> None:
+    with pytest.raises(PredicateError, match=r"col\('a'\).*datetime.time\(12, 30, .*has a time zone"):
+        a < datetime.time(12, 30, tzinfo=datetime.UTC)  # noqa: B015
+
+
 def test_moment_that_leaves_the_years_of_datetime_in_utc_is_an_instant() -> None:
     late = datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-1)))
     early = datetime.datetime.min.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
