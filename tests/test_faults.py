@@ -342,35 +342,6 @@ def test_interrupt_inside_a_read(path: Path, narrow: str, threads: int, monkeypa
     assert keys_of(NARROW[narrow](dataset.scan().threads(threads))) == rows_of(narrow)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt inside a finalizer
-@pytest.mark.parametrize("threads", [1, 3])
-def test_interrupt_while_the_consumer_waits_for_threads(path: Path, threads: int) -> None:
-    """A signal's handler runs between any two steps of the main thread: at many moments of a scan, in turn."""
-    dataset = hw.open(path)
-    scan = dataset.scan().threads(threads).filter(col("mixed") > 500)
-    assert keys_of(scan) == rows_of("filter")
-
-    def stop(_number: int, _frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, stop)
-    interrupted = 0
-    try:
-        for turn in range(60):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, 0.0004 + 0.0003 * turn)
-                scan.to_arrow()
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                interrupted += 1
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert interrupted > 0
-    assert keys_of(scan) == rows_of("filter")
-
-
 def scripted(code: str, *arguments: str, **changes: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **changes}
     return subprocess.Popen(
