@@ -60,10 +60,6 @@ def report(results: Results, seed: int, seconds: float, share: float) -> str:
                 ["mismatches", f"{wrong:,}"],
                 ["files", f"{results.files:,}"],
                 ["rows returned", f"{results.matching_rows:,}"],
-                *(
-                    [f"bytes read per answered cell, {name}", f"{total / results.answered[name]:,.0f}"]
-                    for name, total in sorted(results.bytes_read.items())
-                ),
                 ["cells on generated kernels", f"{results.kernels['fused']:,}"],
                 ["generated kernels", f"{len(results.fused_shapes):,}"],
             ],

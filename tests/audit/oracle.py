@@ -138,7 +138,7 @@ def python_value(given: Any) -> Any:
     return bytes(given) if isinstance(given, bytearray | memoryview) else given
 
 
-def _is_bytes(given: Any) -> bool:
+def is_bytes(given: Any) -> bool:
     return isinstance(python_value(given), bytes)
 
 
@@ -299,6 +299,18 @@ def _test(kind: Type, op: str, given: Any) -> Callable[[Any], bool]:
     return lambda stored: compare(meaning(kind, stored), literal.value)
 
 
+def _check_each(kind: Type, op: str, literals: Sequence[Any]) -> None:
+    """Where several literals are wrong, any of them may be the one that is named."""
+    refusals = []
+    for literal in literals:
+        try:
+            _test(kind, op, literal)
+        except Refused as refusal:
+            refusals.append(refusal)
+    if refusals:
+        raise Refused(str(refusals[0]), *(literal for refusal in refusals for literal in refusal.literals))
+
+
 def _prefix_test(kind: Type, given: Any) -> Callable[[Any], bool]:
     value = python_value(given)
     if not isinstance(value, str | bytes):
@@ -321,12 +333,14 @@ def evaluate(kind: Type, op: str, literals: Sequence[Any], rows: Sequence[Any], 
         return [(stored is None) == (op == "is_null") for stored in rows]
     test: Callable[[Any], bool]
     if op == "in":
+        _check_each(kind, "in", literals)
         tests = [_test(kind, "in", literal) for literal in literals]
-        if kind.logical in ("DECIMAL", "FLOAT16") and len({_is_bytes(literal) for literal in literals}) > 1:
+        if kind.logical in ("DECIMAL", "FLOAT16") and len({is_bytes(literal) for literal in literals}) > 1:
             # One list, one question: whether bytes are the same, or numbers. SEMANTICS is silent; a call is refused.
             raise Refused("stored bytes or values, not both", *literals)
         test = lambda stored: any(one(stored) for one in tests)  # noqa: E731
     elif op == "between":
+        _check_each(kind, "ge", literals)
         low, high = _test(kind, "ge", literals[0]), _test(kind, "le", literals[1])
         test = lambda stored: low(stored) and high(stored)  # noqa: E731
     elif op == "starts_with":
