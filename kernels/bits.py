@@ -131,7 +131,10 @@ if DISABLE_JIT:
         return 64 if word == 0 else (word & -word).bit_length() - 1
 
     def copy_16(out, out_pos, src, src_pos):
-        _python_copy_bytes(out, out_pos, src, src_pos, 16)
+        # An array may end before the spare bytes that lie behind it in its memory.
+        count = min(16, _bytes_of(out).size - out_pos, _bytes_of(src).size - src_pos)
+        if count > 0:
+            _python_copy_bytes(out, out_pos, src, src_pos, count)
 
 else:
     load_u16 = _loader(16, types.uint16)

@@ -19,12 +19,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numba
+
 from hardwood_jit.jit import kernel_cache
 from hardwood_jit.jit.codegen import source_of
 from hardwood_jit.jit.shape import KernelShape
 from hardwood_jit.kernels.compiled import FOLDER
 
 Kernel = Callable[..., int]
+
+_CONFIG: Any = numba.config
+COMPILES = not _CONFIG.DISABLE_JIT  # without JIT the general kernels, which people can step through, do everything
 
 CHILD = """
 import pickle, sys
@@ -55,7 +60,7 @@ class FusedKernels:
     def find(self, shape: KernelShape) -> Kernel | None:
         """The kernel, if this process has it or the disk does; else it is noted as wanted."""
         kernel = self._kernels.get(shape)
-        if kernel is not None:
+        if kernel is not None or not COMPILES:
             return kernel
         with self._lock:
             if shape in self._kernels:

@@ -140,7 +140,7 @@ def _without_dictionary(column: Column) -> Column:
     if entries.value_count:
         _take_values(entries, codes, plain)
     else:  # all are null
-        plain.offsets, plain.data = np.zeros(column.value_count + 1, np.int32), np.empty(0, np.uint8)
+        plain.offsets, plain.data = np.zeros(column.value_count + 1, np.int32), allocate(0)[:0]
     return plain
 
 

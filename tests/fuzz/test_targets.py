@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import hardwood_jit as hw
 from tests.fuzz.coverage import read_everything, run_targets
+from tests.fuzz.runner import REPOSITORY
 from tests.fuzz.targets import ROWS, all_targets
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*"))
@@ -37,6 +41,24 @@ def test_without_atheris_the_command_says_what_to_install(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert run_targets(0.1, 1, None) == 2
     assert "pip install atheris" in capsys.readouterr().err
+
+
+def test_files_are_read_and_filtered_by_kernels_that_are_not_compiled() -> None:
+    code = """
+from tests.fuzz.coverage import read_everything
+from tests.fuzz.runner import REPOSITORY
+from tests.fuzz.targets import all_targets
+import hardwood_jit as hw
+for name, target in all_targets().items():
+    file = target.build(target.seeds[0])
+    read_everything(file)
+    x = hw.open(file).schema.leaves[0].path
+    column = hw.col(x).any() if "levels" in name else hw.col(x)
+    assert hw.scan(file).filter(column.is_not_null()).threads(1).to_arrow().num_rows > 0, name
+"""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_found_files_are_read_or_refused() -> None:

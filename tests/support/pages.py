@@ -880,9 +880,11 @@ def _level_bytes(path: Sequence[PathStep], page: Page) -> int:
             continue
         if encoding == BIT_PACKED:
             pos += (page.value_count * level_width(highest) + 7) // 8
+        elif pos + 4 > len(page.body):  # a page that is damaged on purpose
+            return len(page.body)
         else:
             pos += 4 + struct.unpack_from("<I", page.body, pos)[0]
-    return pos
+    return min(pos, len(page.body))
 
 
 def build_file(
