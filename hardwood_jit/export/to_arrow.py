@@ -371,7 +371,8 @@ ARROW: dict[str, Callable[[Column, ArrowNode, str], Any]] = {
 def _field(name: str, arrow_type: Any, nullable: bool, field_id: int | None) -> Any:
     # As pyarrow does: ids travel as field metadata, negative ones mean none.
     metadata = None if field_id is None or field_id < 0 else {b"PARQUET:field_id": str(field_id).encode()}
-    return pa.field(name, arrow_type, nullable, metadata)
+    # Arrow has no null type without nulls; a file may call such a column required.
+    return pa.field(name, arrow_type, nullable or pa.types.is_null(arrow_type), metadata)
 
 
 def _leaf_types(leaf: Leaf, schema: Schema, options: ArrowOptions) -> tuple[Any, Any]:

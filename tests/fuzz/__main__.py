@@ -35,12 +35,25 @@ def table_of(outcomes: Counter[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def mutational(count: int | None, seed: int, minutes: float | None, folder: Path | None, boundscheck: bool) -> int:
+def mutational(options: argparse.Namespace, count: int | None, seed: int) -> int:
     started = time.monotonic()
     shown = 0.0
+    told = 0  # failures
+
+    def tell(outcomes: Outcomes) -> None:
+        """Failures as soon as they are known: a long run may be ended by somebody else."""
+        nonlocal told
+        fresh = outcomes.failures[told:]
+        told += len(fresh)
+        for failure in fresh:
+            print(failure, flush=True)
+        if options.keep is not None and fresh:
+            for path in keep(fresh, sources, seed, options.keep):
+                print(f"kept {path}", flush=True)
 
     def report(outcomes: Outcomes) -> None:
         nonlocal shown
+        tell(outcomes)
         now = time.monotonic()
         is_terminal = sys.stderr.isatty()
         if now - shown < (1 if is_terminal else 30):
@@ -51,20 +64,17 @@ def mutational(count: int | None, seed: int, minutes: float | None, folder: Path
         text = f"{total:,} inputs{of}, {len(outcomes.failures)} failures, {passed:.0f} s, {total / passed:.0f}/s"
         print(f"\r{text}\033[K" if is_terminal else text, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
 
+    sources = load_sources()
     with tempfile.TemporaryDirectory() as place:
-        environment = checked_kernels() if boundscheck else {}
-        sources = load_sources()
-        turns = Turns(shares(count), None if minutes is None else minutes * 60)
+        environment = checked_kernels() if options.boundscheck else {}
+        turns = Turns(shares(count, options.first), None if options.minutes is None else options.minutes * 60)
         outcomes = run_cases(sources, turns, seed, Path(place), environment, report)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    print(f"seed {seed}, {time.monotonic() - started:.0f} s{', bounds checked' if boundscheck else ''}")
+    tell(outcomes)
+    checked = ", bounds checked" if options.boundscheck else ""
+    print(f"seed {seed}, first case {options.first}, {time.monotonic() - started:.0f} s{checked}")
     print(table_of(outcomes.counts))
-    for failure in outcomes.failures:
-        print(failure)
-    if outcomes.failures and folder is not None:
-        for path in keep(outcomes.failures, sources, seed, folder):
-            print(f"kept {path}")
     return 1 if outcomes.failures else 0
 
 
@@ -73,6 +83,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, help="inputs to read (default: 20000, or no limit with --minutes)")
     parser.add_argument("--minutes", type=float, help="stop after this time")
     parser.add_argument("--seed", type=int, help="the same seed gives the same inputs (default: a random one)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first input: goes on where a run ended")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where found inputs are written")
     parser.add_argument("--boundscheck", action="store_true", help="kernels check every index (slower)")
     parser.add_argument("--coverage", action="store_true", help="steered by coverage, kernels without JIT")
@@ -87,7 +98,7 @@ def main() -> int:
         print(WHERE, file=sys.stderr)
         return 2
     count = 20_000 if options.count is None and options.minutes is None else options.count
-    return mutational(count, seed, options.minutes, options.keep, options.boundscheck)
+    return mutational(options, count, seed)
 
 
 if __name__ == "__main__":

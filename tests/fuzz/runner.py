@@ -91,9 +91,9 @@ def in_turn(counts: Mapping[str, int]) -> Iterator[tuple[int, str]]:
                 yield next(number), kind
 
 
-def shares(count: int | None) -> Iterator[tuple[int, str]]:
-    """`count` cases, of every kind as many; without end for None."""
-    numbers = itertools.count() if count is None else range(count)
+def shares(count: int | None, first: int = 0) -> Iterator[tuple[int, str]]:
+    """`count` cases from number `first` on, of every kind as many; without end for None."""
+    numbers = itertools.count(first) if count is None else range(first, first + count)
     return ((number, KINDS[number % len(KINDS)]) for number in numbers)
 
 
