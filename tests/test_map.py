@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 import tomllib
@@ -204,8 +205,16 @@ def test_importing_the_package_loads_neither_numba_nor_optional_packages(tmp_pat
 
 
 def test_kernels_have_no_import_name_of_their_own(tmp_path: Path) -> None:
+    # The tests of Spark put the repository on the path of their workers.
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", "import kernels"], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
+        [sys.executable, "-c", "import kernels"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=clean,
+        check=False,
+        timeout=60,
     )
     assert done.returncode != 0
     assert "ModuleNotFoundError" in done.stderr
