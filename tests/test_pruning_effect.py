@@ -12,9 +12,16 @@ import pytest
 
 import hardwood_jit as hw
 from hardwood_jit import col
+from hardwood_jit.group_columns import GroupColumns
+from hardwood_jit.memory import Scratch
 from hardwood_jit.metadata.footer import ColumnChunk
+from hardwood_jit.metrics import Metrics
+from hardwood_jit.options import OpenOptions
 from hardwood_jit.pages.page_reader import FIRST_BLOCK
-from hardwood_jit.probe import BLOOM_AT_ONCE
+from hardwood_jit.plan.row_ranges import RowRanges
+from hardwood_jit.plan.scan_plan import GroupPlan
+from hardwood_jit.probe import BLOOM_AT_ONCE, GroupProbe, bloom_exclusions
+from hardwood_jit.scan_tasks import TaskPlanner
 from hardwood_jit.source import ReadCounts
 
 GROUPS, GROUP_ROWS, PAGE_ROWS = 5, 20_000, 1_000
@@ -363,3 +370,54 @@ def test_files_of_a_dataset_are_pruned_by_their_footers(tmp_path: Any) -> None:
     found = analysed(dataset.scan().filter(col("key") == 2 * GROUP_ROWS + 7).select("value"))
     read = [(file.source.counts - earlier).bytes for file, earlier in zip(dataset.files, before, strict=True)]
     assert found["rows_out"] == 1 and read[0] == read[1] == read[3] == 0 < read[2]
+
+
+@pytest.mark.parametrize("compression", ["snappy", "zstd"])  # whole chunks at once, and page by page
+@pytest.mark.parametrize("column", ["number", "text", "maybe"])
+def test_page_headers_exclude_pages_where_there_is_no_index(compression: str, column: str) -> None:
+    rows = 200_000
+    numbers = np.arange(rows)
+    columns = {
+        "number": pa.array(numbers),
+        "text": pa.array([f"{number:09}" for number in range(rows)]),
+        "maybe": pa.array(numbers, mask=numbers % 7 == 0),
+        "value": pa.array(numbers * 0.5),
+    }
+    sink = io.BytesIO()
+    settings = {"use_dictionary": False, "compression": compression, "data_page_size": 32 << 10}
+    pq.write_table(pa.table(columns), sink, row_group_size=rows, **settings)
+    bounds = ("000150000", "000150999") if column == "text" else (150_000, 150_999)
+    test = col(column).is_between(*bounds)
+    scan = hw.scan(sink.getvalue()).filter(test).select("value").threads(1)
+    found = scan.explain(analyze=True).as_dict()
+    (stage,) = [stage for stage in found["stages"] if stage["stage"] == "page headers"]
+    assert stage["pages_dropped"] > 5 and stage["rows_dropped"] > rows // 2
+    # Those of the match, and a last page too small to be worth a look at its statistics.
+    assert found["column_pages"][column]["pages_decompressed"] <= 3
+    assert found["rows_out"] == scan.use_metadata(False).count() == sum(
+        150_000 <= number <= 150_999 and not (column == "maybe" and number % 7 == 0) for number in range(rows)
+    )
+
+
+@pytest.mark.parametrize("test", ["key = 7", "key in (1, 2, 3, 250000)", "key = -5", "key = 7 and other = 3"])
+def test_bloom_filters_asked_together_say_what_they_say_one_by_one(test: str) -> None:
+    random = np.random.default_rng(1)
+    keys = random.permutation(40_000) * 2
+    sink = io.BytesIO()
+    options = {"key": {"ndv": 4_000, "fpp": 0.01}, "other": {"ndv": 4_000, "fpp": 0.01}}
+    pq.write_table(
+        pa.table({"key": keys, "other": keys[::-1]}), sink, row_group_size=4_000, bloom_filter_options=options
+    )
+    dataset = hw.open(sink.getvalue())
+    selection = dataset.scan().filter(test).threads(1)
+    planner = TaskPlanner(dataset, selection._selection, dataset.schema, Metrics())
+    file = planner._open_file(0)
+    together = set(bloom_exclusions(file, range(10)))
+    alone = set()
+    for group in range(10):
+        plan = GroupPlan(0, group, RowRanges.all(4_000), True)
+        probe = GroupProbe(file, GroupColumns(file, plan, OpenOptions(), Scratch()), Scratch())
+        if any(probe.bloom_excludes(conjunct) for conjunct in file.predicate.conjuncts):
+            alone.add(group)
+    assert together == alone and together
+    assert selection.count() == selection.use_metadata(False).count()

@@ -611,3 +611,17 @@ def test_file_above_4_gb_is_read(tmp_path: Path, mmap: bool) -> None:
     assert dataset.scan().byte_range(hole, hole * 2).count() == 3000
     assert dataset.scan().byte_range(0, hole).count() == 0
     assert os.path.getsize(path) == dataset.files[0].source.size  # noqa: PTH202
+
+
+def test_tiny_row_groups_take_no_threads_unless_they_are_asked_for() -> None:
+    batches = hw.scan(FORTY_GROUPS).batches()
+    next(batches)
+    assert not workers()
+    assert sum(batch.num_rows for batch in batches) + 1_000 == 40_000
+
+
+def test_one_row_group_takes_no_threads() -> None:
+    middle = hw.open(FORTY_GROUPS).files[0].metadata.row_groups[3].midpoint
+    batches = hw.scan(FORTY_GROUPS).byte_range(middle, middle + 1).threads(3).batches()
+    assert next(batches)["a"].values[0] == 3_000
+    assert not workers()

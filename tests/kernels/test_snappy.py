@@ -8,8 +8,9 @@ import random
 import cramjam
 import numpy as np
 import pytest
-from hardwood_jit.kernels.snappy import INFLATE_FIELDS, inflate_pages
-from hardwood_jit.kernels.status import BAD_COUNT, CORRUPT, OK, TRUNCATED, code_of, page_of
+from hardwood_jit.kernels.slices import SLACK
+from hardwood_jit.kernels.snappy import INFLATE_FIELDS, inflate_pages, inflate_prefix
+from hardwood_jit.kernels.status import BAD_COUNT, CORRUPT, OK, OUTPUT_FULL, TRUNCATED, code_of, page_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -296,3 +297,35 @@ def test_pages_lie_side_by_side_and_the_bad_one_is_named() -> None:
     status = int(inflate_pages(src, table, out))
     assert (code_of(status), page_of(status)) == (BAD_COUNT, bad)
     assert inflate_pages(src, table[:0], out) == OK
+
+
+# A part of a block
+
+
+def inflate_part(block: bytes, size: int, enough: int, room: int | None = None) -> tuple[int, bytes]:
+    """Status and the first `enough` bytes; input and output end their memory, the output with SLACK behind it."""
+    src = SOURCE.place(block, 0)
+    out = TARGET.place(bytes([CANARY]) * ((size if room is None else room) + SLACK), 0)
+    status = int(inflate_prefix(src, out, size, enough))
+    return status, out[:enough].tobytes()
+
+
+@QUICK
+@given(st.lists(st.sampled_from([b"a" * 40, b"parquet ", b"\0" * 8, bytes(range(97))]), max_size=60), st.data())
+def test_prefix_is_the_start_of_the_whole(parts: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(parts)
+    enough = data.draw(st.integers(0, len(whole)))
+    assert inflate_part(compress(whole), len(whole), enough) == (OK, whole[:enough])
+
+
+@QUICK
+@given(st.binary(max_size=400), st.integers(0, 600), st.integers(0, 600))
+def test_prefix_of_anything_stays_inside_its_memory(block: bytes, size: int, enough: int) -> None:
+    status, _ = inflate_part(block, size, min(enough, size))
+    assert status in (OK, TRUNCATED, BAD_COUNT, CORRUPT)
+
+
+def test_prefix_that_does_not_fit_is_refused() -> None:
+    block = compress(bytes(500))
+    assert inflate_part(block, 500, 100, room=499)[0] == OUTPUT_FULL
+    assert inflate_part(block, 500, 501)[0] == OUTPUT_FULL

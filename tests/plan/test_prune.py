@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardwood_jit import col
-from hardwood_jit.metadata.footer import Statistics
 from hardwood_jit.metadata.page_index import ColumnIndex, OffsetIndex
 from hardwood_jit.metadata.schema import Leaf
+from hardwood_jit.metadata.statistics import Statistics
 from hardwood_jit.plan.bound import BoundPredicate, Domain, Fixed, Intervals, Node, PairTest, ValueTest
 from hardwood_jit.plan.prune import (
     ALWAYS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hardwood_jit.metadata.footer import Statistics
+from hardwood_jit.metadata.statistics import Statistics
 from hardwood_jit.plan.bound import float_key
 from hardwood_jit.plan.statistics import TOTAL_ORDER, TYPE_ORDER, UNKNOWN_ORDER, Facts, writes_wrong_bounds
 from tests.support.proofs import NAMES, SLOTS, bounds, leaf_of, reader_of, stored

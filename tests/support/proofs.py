@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hardwood_jit.metadata import structs
-from hardwood_jit.metadata.footer import Statistics
 from hardwood_jit.metadata.schema import Leaf, Schema, build_schema
+from hardwood_jit.metadata.statistics import Statistics
 from hardwood_jit.plan.bind import bind
 from hardwood_jit.plan.literals import domain_of
 from hardwood_jit.plan.predicate import Predicate, as_predicate
