@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardwood_jit.kernels.tables import PAGE_STATS_END, PAGE_STATS_START, PAGE_UNCOMPRESSED, PAGE_VALUES
-from hardwood_jit.metadata.footer import skim_statistics
+from hardwood_jit.metadata.statistics import skim_statistics
 from hardwood_jit.plan.prune import NEVER, value_verdict
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from hardwood_jit.errors import CorruptFileError
 from hardwood_jit.kernels import tables
 from hardwood_jit.memory import Arena, Scratch
-from hardwood_jit.metadata.bloom import BLOCK_BYTES, blocks_of, is_in_block, parse_bloom_header
+from hardwood_jit.metadata.bloom import BLOCK_BYTES, HEADER_BYTES, blocks_of, is_in_block, parse_bloom_header
 from hardwood_jit.pages.page_reader import PageReader, Pieces
 from hardwood_jit.physical import Encoding, PageKind, PhysicalType
 from hardwood_jit.plan.bound import ValueTest
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hardwood_jit.plan.statistics import BoundsReader
 
 BLOOM_AT_ONCE = 64 << 10  # a filter up to this is read whole; of a larger one its header and the blocks asked about
-BLOOM_HEADER = 64
 MOST_BLOCKS = 64  # asked about one by one; for more literals the whole filter is read
 MOST_DICTIONARY = 1 << 20  # bytes as stored
 LEAST_DATA = 32 << 10  # with less behind it, a dictionary is not worth a request of its own
@@ -75,9 +74,9 @@ class GroupProbe:
         """The block of each hash; None when the filter is malformed."""
         source = self._file.source
         offset, length = place
-        first_bytes = BLOOM_HEADER if length is None or length > BLOOM_AT_ONCE else length
+        first_bytes = HEADER_BYTES if length is None or length > BLOOM_AT_ONCE else length
         first = source.read(offset, min(first_bytes, source.size - offset))
-        header = parse_bloom_header(first[:BLOOM_HEADER].tobytes(), offset, source.size)
+        header = parse_bloom_header(first[:HEADER_BYTES].tobytes(), offset, source.size)
         if header is None:
             return None
         start, num_bytes = header.bitset_range
@@ -205,7 +204,7 @@ def _bitset_places(file: ScanFile, leaf: Leaf, groups: Sequence[int]) -> dict[in
     offsets = file.metadata.chunk_table[missing, leaf.index, tables.CHUNK_BLOOM].tolist()
     inside = [(group, offset) for group, offset in zip(missing, offsets, strict=True) if offset < size]
     known.update(dict.fromkeys(missing))
-    heads = file.source.read_all([(offset, min(BLOOM_HEADER, size - offset)) for _, offset in inside])
+    heads = file.source.read_all([(offset, min(HEADER_BYTES, size - offset)) for _, offset in inside])
     for (group, offset), head in zip(inside, heads, strict=True):
         header = parse_bloom_header(head.tobytes(), offset, size)
         known[group] = None if header is None else header.bitset_range

@@ -15,6 +15,7 @@ from hardwood_jit.errors import CorruptFileError
 from hardwood_jit.metadata import structs
 
 BLOCK_BYTES = 32
+HEADER_BYTES = 64  # more than a header takes
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ KINDS: dict[tuple[str, int], np.dtype[Any]] = {
 
 
 class StatisticsColumns(Protocol):
-    """The statistics of a column in all row groups: `metadata.footer.ColumnStatistics`."""
+    """The statistics of a column in all row groups: `metadata.statistics.ColumnStatistics`."""
 
     @property
     def slots(self) -> NDArray[np.int64]: ...

@@ -34,7 +34,7 @@ _PARQUET_MR = re.compile(r"parquet-mr(?:\s+version\s+(\d+)\.(\d+))?")
 
 
 class StoredStatistics(Protocol):
-    """Bounds and counts as the file has them: `metadata.footer.Statistics`."""
+    """Bounds and counts as the file has them: `metadata.statistics.Statistics`."""
 
     @property
     def min_value(self) -> bytes | None: ...
@@ -72,9 +72,6 @@ class Facts:
     @property
     def is_all_null(self) -> bool:
         return self.null_count is not None and self.null_count == self.slots
-
-
-NOTHING_KNOWN = Facts()
 
 
 def writes_wrong_bounds(created_by: str | None) -> bool:
