@@ -60,15 +60,40 @@ def inflate_block(src, pos, end, out, start, stop, enough):
             tag = word & np.uint64(0xFF)
             if tag & np.uint64(3) == np.uint64(0):
                 length = np.int64(tag >> np.uint64(2)) + 1
-                if length <= 16 and length < end - pos and length <= stop - at:
+                if length > 16 or length >= end - pos or length > stop - at:
+                    pass
+                elif length > 4:
                     copy_16(out, at, src, pos + 1)
                     at += length
                     pos += length + 1
                     continue
-            else:
+                else:
+                    # Numbers in a dictionary: a few low bytes, then a copy of the high ones. Both elements lie in `word`,
+                    # so that the next tag waits for one load instead of three (7.3 ns for the pair became 5.3).
+                    store_u64(out, at, word >> np.uint64(8))
+                    at += length
+                    pos += length + 1
+                    word >>= tag * np.uint64(2) + np.uint64(16)  # past the tag and the literal
+                    tag = word & np.uint64(0xFF)
+                    kind = np.int64(tag & np.uint64(3))
+                    if pos >= end or kind == 0 or kind == 3:
+                        continue
+                    entry = np.int64(_ELEMENTS[tag])
+                    length = entry & 0xFF
+                    low = (word >> np.uint64(8)) & np.uint64(0xFFFF)
+                    distance = (entry & 0x700) + np.int64(low & (np.uint64(0xFFFF) >> np.uint64(16 - 8 * kind)))
+                    if kind >= end - pos or length > stop - at or distance > at - start or distance == 0:
+                        return np.int64(CORRUPT)
+                    if length <= 8 and distance >= 8:
+                        store_u64(out, at, load_u64(out, at - distance))
+                        at += length
+                        pos += kind + 1
+                        continue
+            if tag & np.uint64(3) != np.uint64(0):
                 entry = np.int64(_ELEMENTS[tag])
                 length = entry & 0xFF
-                extra = entry >> 11
+                kind = np.int64(tag & np.uint64(3))
+                extra = kind + np.int64(kind == 3)  # not from the table: the next tag waits for it
                 distance = (entry & 0x700) + np.int64((word >> np.uint64(8)) & ~(~np.uint64(0) << np.uint64(8 * extra)))
                 if extra >= end - pos or length > stop - at or distance > at - start or distance == 0:
                     return np.int64(CORRUPT)
