@@ -41,6 +41,17 @@ LONG_CHUNK = 256 << 10  # stored bytes
 JOINED_SHARE = 0.5  # pieces of several windows are joined until a batch is this full
 
 
+def is_read_whole(proof: GroupProof, row_count: int) -> bool:
+    """Whether all pages of a row group are read, because proofs leave most of its rows to be tested."""
+    if proof.rows.row_count <= WHOLE_SHARE * row_count:
+        return False
+    untested = proof.rows
+    for sure in proof.certain:
+        untested = untested.intersect(sure)
+    # Pages of filter columns where nothing is left to test are not read.
+    return untested.row_count <= WHOLE_SHARE * row_count
+
+
 class FilteredGroup:
     """One row group: windows are filtered, survivors gathered and handed out in batches."""
 
@@ -54,7 +65,9 @@ class FilteredGroup:
         scratch: Scratch,
         measured: GroupMetrics,
         limit: int | None = None,
+        known: tuple[Bytes, int] | None = None,
     ) -> None:
+        """`known` are the survivors of the row group, as a mask and their number, where they are found already."""
         from hardwood_jit.jit.conjunct import Narrower
 
         assert file.predicate is not None
@@ -79,20 +92,14 @@ class FilteredGroup:
         self._filter_leaves = [leaf for leaf in file.predicate.leaves if leaf.index in self._filter_rows]
         self._prepared = file.tests()
         self._narrower = Narrower(self._prepared, self._decoders, scratch)
-        self._measured = measured
+        self.measured = measured
+        self._known = known
         self._pieces: list[tuple[Column, ...]] = []
         self._piece_rows = 0
 
     def _cut(self) -> list[Segment]:
         """Where proofs leave only part of a row group, those pages are read; else all, with a mask on the rows."""
-        rows = self._proof.rows
-        self._is_whole = self._plan.whole and rows.row_count > WHOLE_SHARE * self._row_count
-        if self._is_whole:
-            untested = rows
-            for sure in self._proof.certain:
-                untested = untested.intersect(sure)
-            # Pages of filter columns where nothing is left to test are not read.
-            self._is_whole = untested.row_count <= WHOLE_SHARE * self._row_count
+        self._is_whole = self._plan.whole and is_read_whole(self._proof, self._row_count)
         if self._is_whole:
             return [Segment(0, self._row_count, self._proof.to_be_tested)]
         return cut_segments(self._proof)
@@ -121,6 +128,9 @@ class FilteredGroup:
             raise
 
     def _filtered(self) -> Iterator[Batch]:
+        if self._known is not None:
+            yield from self._known_rows(*self._known)
+            return
         started = time.perf_counter_ns()
         in_steps = self._left is not None  # stops somewhere: nothing is read ahead
         if self._job.metrics.outputs_are_likely and not in_steps:
@@ -134,18 +144,33 @@ class FilteredGroup:
             while position < segment.stop and self._left != 0:
                 begin = position
                 position, mask, count, window = self._filter(begin, min(segment.stop, begin + step), segment)
-                self._measured.rows_in += self._proof.rows.clip(begin, position).row_count
+                self.measured.rows_in += self._proof.rows.clip(begin, position).row_count
                 step = min(2 * step, WINDOW_ROWS)
                 if count:
                     for batch in self._collect(window, mask, count):
-                        self._measured.busy_ns += time.perf_counter_ns() - started
+                        self.measured.busy_ns += time.perf_counter_ns() - started
                         yield batch
                         started = time.perf_counter_ns()
-                self._measured.peak_page_bytes = max(self._measured.peak_page_bytes, self._state.held_bytes)
+                self.measured.peak_page_bytes = max(self.measured.peak_page_bytes, self._state.held_bytes)
         yield from self._flush()
         if self._is_whole and self._left is None:
             self._state.check_complete(self._filter_leaves)
-        self._measured.busy_ns += time.perf_counter_ns() - started
+        self.measured.busy_ns += time.perf_counter_ns() - started
+        self._close()
+
+    def _known_rows(self, mask: Bytes, count: int) -> Iterator[Batch]:
+        """The output columns of survivors that somebody else has found."""
+        from hardwood_jit.jit.conjunct import Window
+
+        started = time.perf_counter_ns()
+        window = Window(0, self._row_count, self._decoders, self._scratch)
+        for batch in self._collect(window, mask, count):
+            self.measured.busy_ns += time.perf_counter_ns() - started
+            yield batch
+            started = time.perf_counter_ns()
+        self.measured.peak_page_bytes = max(self.measured.peak_page_bytes, self._state.held_bytes)
+        yield from self._flush()
+        self.measured.busy_ns += time.perf_counter_ns() - started
         self._close()
 
     def _all_leaves(self) -> list[Leaf]:
@@ -153,12 +178,12 @@ class FilteredGroup:
         return list(leaves.values())
 
     def _close(self) -> None:
-        self._measured.groups_with_rows += self._measured.rows_out > 0
-        self._state.close(self._measured, self._filter_leaves, self._file.leaves)
-        self._measured.row_groups += 1
+        self.measured.groups_with_rows += self.measured.rows_out > 0
+        self._state.close(self.measured, self._filter_leaves, self._file.leaves)
+        self.measured.row_groups += 1
         for conjunct in self._conjuncts.values():
-            self._measured.kernels.setdefault(conjunct.text, {}).update(self._narrower.kernels_of(conjunct))
-        self._job.metrics.add(self._measured)
+            self.measured.kernels.setdefault(conjunct.text, {}).update(self._narrower.kernels_of(conjunct))
+        self._job.metrics.add(self.measured)
 
     # Filtering
 
@@ -186,7 +211,7 @@ class FilteredGroup:
 
     def _narrow(self, window: Window, conjuncts: Sequence[Node]) -> tuple[Bytes, int]:
         mask, count = self._candidates(window)
-        measured = self._measured
+        measured = self.measured
         for number, conjunct in enumerate(conjuncts):
             if not count:
                 break
@@ -243,7 +268,7 @@ class FilteredGroup:
         if not self._file.leaves:
             passed = count if self._left is None else min(count, self._left)
             self._left = None if self._left is None else self._left - passed
-            self._measured.rows_out += passed
+            self.measured.rows_out += passed
             self._piece_rows += passed
             return
         positions = np.empty(count + 8, np.int32)
@@ -252,7 +277,7 @@ class FilteredGroup:
         if self._left is not None:
             positions = positions[: self._left]
             self._left -= len(positions)
-        self._measured.rows_out += len(positions)
+        self.measured.rows_out += len(positions)
         self._fetch_outputs(window, positions)
         step = self._batch_rows()
         for low in range(0, len(positions), step):

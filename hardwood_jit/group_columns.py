@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hardwood_jit.plan.bound import BoundPredicate, ValueTest
     from hardwood_jit.plan.prune import Prover
     from hardwood_jit.source import Source
+    from hardwood_jit.whole_group import WholeGroups
 
 Bytes = NDArray[np.uint8]
 
@@ -53,6 +54,7 @@ class ScanFile:
     constants: tuple[Constant, ...] = ()  # partition columns of the projection
     _tests: dict[int, PreparedTest] | None = None
     _hashes: dict[int, NDArray[np.uint64] | None] = field(default_factory=dict)
+    whole_groups: WholeGroups | None = None  # see whole_group.py
 
     def tests(self) -> dict[int, PreparedTest]:
         """The tests of the predicate, ready for kernels, by their identity."""

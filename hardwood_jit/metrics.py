@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from hardwood_jit.plan.scan_plan import GroupPlan
 
 
+FEW_ROWS = 64  # of a row group: their pages may be worth choosing
+
+
 @dataclass
 class ConjunctMetrics:
     """One conjunct: candidate rows before and after it, and the time it took, decompression included."""
@@ -192,8 +195,11 @@ class Metrics:
 
     @property
     def outputs_are_likely(self) -> bool:
-        """Whether all row groups so far, more than two, had rows that passed."""
-        return self.total.row_groups > 2 and self.total.groups_with_rows == self.total.row_groups
+        """Whether all row groups so far, more than two, had rows that passed, and not few."""
+        total = self.total
+        if total.row_groups <= 2 or total.groups_with_rows < total.row_groups:
+            return False
+        return total.rows_out > FEW_ROWS * total.row_groups
 
     def group(self) -> GroupMetrics:
         """A fresh one, for the thread that reads the next row group."""

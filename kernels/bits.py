@@ -5,6 +5,8 @@ Loads, stores and copies are unaligned and unchecked: the caller has compared po
 disabled their Python twins run instead, so that a person can step through a kernel.
 """
 
+import time
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -87,6 +89,16 @@ def _copy_16(typingctx, out, out_pos, src, src_pos):
     return types.void(out, types.int64, src, types.int64), codegen
 
 
+@intrinsic
+def _cycle_count(typingctx):
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        counter = builder.module.declare_intrinsic("llvm.readcyclecounter", (), ir.FunctionType(word, ()))
+        return builder.call(counter, ())
+
+    return types.int64(), codegen
+
+
 # The Python twins: same meaning, run only under NUMBA_DISABLE_JIT=1.
 
 
@@ -123,6 +135,8 @@ if DISABLE_JIT:
     store_u64 = _python_store(np.uint64)
     copy_bytes = _python_copy_bytes
 
+    cycle_count = time.perf_counter_ns
+
     def popcount(word):
         return int(word).bit_count()
 
@@ -144,6 +158,7 @@ else:
     store_u64 = _storer(64, types.uint64)
     copy_bytes = _copy_bytes  # memmove of a counted number of bytes; positions count bytes whatever the dtype
     copy_16 = _copy_16  # exactly 16 bytes: both sides need that much room
+    cycle_count = _cycle_count  # of the processor, in a unit of its own: for shares of a time measured outside
     popcount = _popcount  # of a uint64
     trailing_zeros = _trailing_zeros  # of a uint64; 64 for zero
 

@@ -9,6 +9,7 @@ from hypothesis import settings
 import hardwood_jit as hw
 import hardwood_jit.jit.kernel_cache
 from hardwood_jit.jit.fused_kernels import FUSED
+from hardwood_jit.jit.group_kernel import KERNELS
 
 # Every shape costs half a second to build: tests run on the general kernels, those of generated kernels ask for them.
 FUSED.building = "never"
@@ -16,6 +17,12 @@ FUSED.building = "never"
 # No test measures time: a machine may be busy, and the first example may compile a kernel.
 settings.register_profile("hardwood_jit", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("hardwood_jit")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def kernels_of_whole_groups() -> None:
+    """Whether these are used must not depend on what the disk has by chance."""
+    FUSED.build(KERNELS)
 
 
 @pytest.fixture(autouse=True)

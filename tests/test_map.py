@@ -47,6 +47,7 @@ ORDER = [
     "group_scan",
     "group_state",
     "cascade",
+    "whole_group",
     "scan_tasks",
     "scanner",
     "row_limits",

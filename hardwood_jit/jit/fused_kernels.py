@@ -47,7 +47,8 @@ class FusedKernels:
         self._kernels: dict[KernelShape, Kernel] = {}
         self._origins: dict[KernelShape, str] = {}
         self._modules: dict[KernelShape, tuple[ModuleType, str]] = {}
-        self._wanted: dict[KernelShape, int] = {}  # scans that could have used it
+        self._prepared: set[str] = set()  # kernels of the package that are known to be built
+        self._wanted: dict[KernelShape | str, int] = {}  # scans that could have used it
         self._child: subprocess.Popen[bytes] | None = None
         if hasattr(os, "register_at_fork"):
             # Another thread may hold the lock at the moment of a fork, and in the child nobody would give it back.
@@ -71,16 +72,39 @@ class FusedKernels:
             self._wanted.setdefault(shape, 0)
             return None
 
+    def has_prepared(self, names: Iterable[str]) -> bool:
+        """Whether these kernels of the package are in memory or on disk; else they are noted as wanted.
+
+        For large ones that take seconds to compile, and whose work smaller ones can do.
+        """
+        if not COMPILES:
+            return False
+        missing = [name for name in names if name not in self._prepared]
+        if not missing:
+            return True
+        with self._lock:
+            for name in missing:
+                if kernel_cache.is_built(name):
+                    self._prepared.add(name)
+                elif self.building != "never":
+                    self._wanted.setdefault(name, 0)
+        return self._prepared.issuperset(missing)
+
     def origin(self, shape: KernelShape) -> str:
         """Where the kernel came from: "disk" or "compiled"; "general" as long as there is none."""
         return self._origins.get(shape, "general")
 
-    def build(self, shapes: Iterable[KernelShape]) -> int:
-        """Compile (or load) now; how many were not in memory."""
+    def build(self, shapes: Iterable[KernelShape | str]) -> int:
+        """Compile (or load) generated kernels, and prepared ones by name, now; how many were not in memory."""
         built = 0
         with self._lock:
             for shape in shapes:
-                if shape not in self._kernels:
+                if isinstance(shape, str):
+                    if COMPILES:
+                        kernel_cache.load(shape)
+                        self._prepared.add(shape)
+                    self._wanted.pop(shape, None)
+                elif shape not in self._kernels:
                     module, signature = self._module(shape)
                     known = module.run._cache.has(signature, module.run.targetctx)
                     self._compile(shape, "disk" if known else "compiled")
@@ -112,7 +136,7 @@ class FusedKernels:
     def forget(self) -> None:
         """Drop all kernels from memory, for tests."""
         with self._lock:
-            for state in (self._kernels, self._origins, self._modules, self._wanted):
+            for state in (self._kernels, self._origins, self._modules, self._wanted, self._prepared):
                 state.clear()
 
     def path(self, shape: KernelShape) -> Path | None:
@@ -151,7 +175,7 @@ class FusedKernels:
         return run  # type: ignore[no-any-return]
 
 
-def _start_child(shapes: list[KernelShape]) -> subprocess.Popen[bytes] | None:
+def _start_child(shapes: list[KernelShape | str]) -> subprocess.Popen[bytes] | None:
     """A process of its own that outlives a scan and says nothing: a kernel that is not built is no error."""
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     environment = {**os.environ, "PYTHONPATH": paths, "HARDWOOD_JIT_CACHE_DIR": str(kernel_cache.root())}

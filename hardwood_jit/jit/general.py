@@ -10,6 +10,7 @@ import numpy as np
 from hardwood_jit.jit.conjunct import value_tests
 from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS, SIGNATURES
 from hardwood_jit.jit.fused_kernels import FUSED
+from hardwood_jit.jit.group_kernel import KERNELS as GROUP_KERNELS
 from hardwood_jit.jit.kernel_cache import load
 from hardwood_jit.jit.shape import page_shape, row_shape
 from hardwood_jit.kernels.skim import skip_struct
@@ -117,4 +118,4 @@ def load_filters(bound: BoundPredicate) -> None:
                 load(name, t, "int32" if "{o}" in SIGNATURES[name] else "", quick=True)
     shapes = [found[0] for test in value_tests(bound.conjuncts) if (found := page_shape(test)) is not None]
     shapes += [of_rows[0] for node in bound.conjuncts if (of_rows := row_shape(node)) is not None]
-    FUSED.build(shapes)
+    FUSED.build([*shapes, *GROUP_KERNELS])

@@ -142,6 +142,13 @@ def load(name: str, t: str = "", o: str = "", quick: bool = False) -> Callable[.
     return cast("Callable[..., int]", function)
 
 
+def is_built(name: str) -> bool:
+    """Whether a kernel is in memory or on disk, so that `load` need not compile it."""
+    module_name, function_name = name.split(".")
+    function: Any = getattr(importlib.import_module(f"hardwood_jit.kernels.{module_name}"), function_name)
+    return bool(function.overloads) or function._cache.has(SIGNATURES[name], function.targetctx)
+
+
 def load_for_count(name: str, count: int, t: str = "", o: str = "") -> Callable[..., int]:
     """The kernel that suits that many values: with the interpreter lock kept when they are few."""
     return load(name, t, o, count < QUICK_ITEMS)

@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 
 import hardwood_jit as hw
-from hardwood_jit import cascade, col
+from hardwood_jit import cascade, col, whole_group
 from hardwood_jit.jit import chunk, column_decoder, gather
 from hardwood_jit.plan.predicate import Col, Instant, Predicate
 from tests.support import naive
@@ -116,17 +116,19 @@ def check_scan(checked: Checked, scan: hw.Scan, wanted: list[int], about: str) -
     """All terminals against the rows `wanted` of the file."""
     leaves = scan.schema.leaves
     size = scan._selection.batch_size
-    found: list[list[Any]] = [[] for _ in leaves]
-    for batch in scan.batches():
-        assert batch.num_rows > 0
-        assert size is None or batch.num_rows <= size, about
-        for into, column in zip(found, batch.columns, strict=True):
-            assert column.record_count == batch.num_rows
-            into += column_records(column)
-    for leaf, values in zip(leaves, found, strict=True):
-        records = checked.columns[leaf.path]
-        difference = naive.first_difference(values, [records[row] for row in wanted])
-        assert difference is None, f"{about}: batches, {leaf.dotted}: {difference}"
+    for is_used in (False, True):
+        with patch.object(whole_group, "IS_USED", is_used):
+            found: list[list[Any]] = [[] for _ in leaves]
+            for batch in scan.batches():
+                assert batch.num_rows > 0
+                assert size is None or batch.num_rows <= size, about
+                for into, column in zip(found, batch.columns, strict=True):
+                    assert column.record_count == batch.num_rows
+                    into += column_records(column)
+        for leaf, values in zip(leaves, found, strict=True):
+            records = checked.columns[leaf.path]
+            difference = naive.first_difference(values, [records[row] for row in wanted])
+            assert difference is None, f"{about}: batches, {leaf.dotted}, whole groups {is_used}: {difference}"
     assert scan.count() == len(wanted), about
     names = [child.name for child in scan.schema.children]
     if [child.name for child in checked.file.root.children] == names:
