@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardwood_jit.batch import Batch
-from hardwood_jit.cascade import FEW_SURVIVORS, LONG_CHUNK, WINDOW_ROWS, FilteredGroup, is_read_whole
+from hardwood_jit.cascade import FEW_SURVIVORS, WINDOW_ROWS, FilteredGroup, is_read_whole
 from hardwood_jit.header_proofs import LEAST_PAGE
 from hardwood_jit.kernels import tables
 from hardwood_jit.memory import Scratch
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 DENSE_SHARE = 0.75  # of the rows so far: where more survive, all is decoded and then taken, or not even taken
 IS_USED = True  # tests compare with the general way
 READ_BYTES = 32 << 20  # of a row group's columns
+# Of output columns: less is read sooner than the pages of few survivors are chosen and gone through one column at a
+# time (8 part keys of lineitem -> 16 columns, 4 MB a row group, one thread: PLACEHOLDER).
+SPARSE_BYTES = 8 << 20
 
 Rest = Callable[["tuple[Bytes, int] | None"], FilteredGroup]
 
@@ -229,7 +232,7 @@ class WholeGroups:
         """Whether reading no more than the pages of the survivors saves enough to go the general way."""
         if count > FEW_SURVIVORS or not self._has_index[group]:
             return False
-        return sum(self._sizes[group][self._filter_count :]) >= LONG_CHUNK
+        return sum(self._sizes[group][self._filter_count :]) >= SPARSE_BYTES
 
     def _batch_rows(self) -> int:
         job = self._job
