@@ -99,6 +99,25 @@ def _cycle_count(typingctx):
     return types.int64(), codegen
 
 
+def _mover(width):
+    @intrinsic
+    def move(typingctx, out, out_pos, is_src, src, src_pos, own_pos):
+        def codegen(context, builder, signature, args):
+            wide = ir.VectorType(ir.IntType(64), width // 8).as_pointer()
+            other = _address(context, builder, signature.args[3], args[3], args[4])
+            own = _address(context, builder, signature.args[0], args[0], args[5])
+            target = _address(context, builder, signature.args[0], args[0], args[1])
+            # A choice of addresses, not a branch: nothing predicts which of the two it is.
+            flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
+            source = builder.select(flag, other, own)
+            builder.store(builder.load(builder.bitcast(source, wide), align=1), builder.bitcast(target, wide), align=1)
+            return context.get_dummy_value()
+
+        return types.void(out, types.int64, types.uint64, src, types.int64, types.int64), codegen
+
+    return move
+
+
 # The Python twins: same meaning, run only under NUMBA_DISABLE_JIT=1.
 
 
@@ -150,6 +169,14 @@ if DISABLE_JIT:
         if count > 0:
             _python_copy_bytes(out, out_pos, src, src_pos, count)
 
+    def _python_mover(width):
+        def move(out, out_pos, is_src, src, src_pos, own_pos):
+            copy_bytes(out, out_pos, src if is_src else out, src_pos if is_src else own_pos, width)
+
+        return move
+
+    move_16, move_32 = map(_python_mover, (16, 32))
+
 else:
     load_u16 = _loader(16, types.uint16)
     load_u32 = _loader(32, types.uint32)
@@ -159,6 +186,9 @@ else:
     copy_bytes = _copy_bytes  # memmove of a counted number of bytes; positions count bytes whatever the dtype
     copy_16 = _copy_16  # exactly 16 bytes: both sides need that much room
     cycle_count = _cycle_count  # of the processor, in a unit of its own: for shares of a time measured outside
+    # Exactly so many bytes, from src[src_pos:] or from out[own_pos:]: all of them need that much room.
+    move_16 = _mover(16)
+    move_32 = _mover(32)
     popcount = _popcount  # of a uint64
     trailing_zeros = _trailing_zeros  # of a uint64; 64 for zero
 

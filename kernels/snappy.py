@@ -9,7 +9,7 @@ column lie side by side.
 
 import numpy as np
 
-from .bits import copy_16, copy_bytes, load_u64, read_varint, store_u64
+from .bits import copy_16, copy_bytes, load_u64, move_16, move_32, read_varint, store_u64
 from .compiled import block, fail, kernel
 from .slices import SLACK
 from .status import BAD_COUNT, CORRUPT, OK, OUTPUT_FULL, TRUNCATED
@@ -25,21 +25,85 @@ _SPARE = 80  # an element's bytes (64 at most) and what moves of 8 and 16 bytes 
 
 
 def _element_table():
-    """Per tag byte: the length (8 bits), bits 8..10 of a copy's distance, bytes that follow the tag (from bit 11)."""
-    table = np.zeros(256, np.uint16)
+    """Per tag byte: the length (8 bits), bits 8..10 of a copy's distance, the bits that follow the tag (from bit 11).
+
+    Literals that store their length apart have one that no element of the fast loop has.
+    """
+    table = np.zeros(256, np.uint32)
     for tag in range(256):
         kind, length, high, extra = tag & 3, (tag >> 2) + 1, 0, 0
         if kind == 0 and length > 60:
-            length, extra = 1, length - 60
+            length = 255
         elif kind == 1:
             length, high, extra = ((tag >> 2) & 7) + 4, tag >> 5, 1
         elif kind > 1:
             extra = 2 if kind == 2 else 4
-        table[tag] = length | (high << 8) | (extra << 11)
+        table[tag] = length | (high << 8) | (extra * 8 << 11)
     return table
 
 
 _ELEMENTS = _element_table()
+_SAMPLE = 64  # elements that show what a block holds
+
+
+@block
+def holds_numbers(src, pos, safe_in):
+    """Whether a third of a block's first elements are short literals: then it is best read in pairs."""
+    seen = np.int64(0)
+    short = np.int64(0)
+    while seen < _SAMPLE and pos < safe_in:
+        tag = np.int64(src[np.uint64(pos)])
+        kind = tag & 3
+        if kind == 0:
+            if tag >= 240:  # a long literal, whose length comes in bytes of its own
+                break
+            pos += (tag >> 2) + 2
+            short += np.int64(tag <= 12)
+        else:
+            pos += np.int64(5) if kind == 3 else kind + 1
+        seen += 1
+    return 3 * short > seen
+
+
+@block
+def inflate_pairs(src, pos, end, out, start, at, safe_in, safe_out):
+    """Elements as blocks of numbers have them, as far as they are short: the next positions in `src` and `out`.
+
+    A few low bytes, then a copy of the high ones: `word` has both elements, so that the next tag waits for one load
+    instead of two (prices: 5.3 ns for the two instead of 7.9).
+    """
+    while pos < safe_in and at < safe_out:
+        word = load_u64(src, pos)
+        tag = word & np.uint64(0xFF)
+        if tag & np.uint64(3) == np.uint64(0):
+            length = np.int64(tag >> np.uint64(2)) + 1
+            if length > 16 or length >= end - pos:
+                break
+            if length > 4:
+                copy_16(out, at, src, pos + 1)
+                at += length
+                pos += length + 1
+                continue
+            store_u64(out, at, word >> np.uint64(8))
+            at += length
+            pos += length + 1
+            word >>= tag * np.uint64(2) + np.uint64(16)  # past the tag and the literal
+            tag = word & np.uint64(0xFF)
+        kind = np.int64(tag & np.uint64(3))
+        if pos >= end or kind == 3:
+            break
+        if kind == 0:
+            continue
+        entry = np.uint64(_ELEMENTS[tag])
+        length = np.int64(entry & np.uint64(0xFF))
+        low = (word >> np.uint64(8)) & (np.uint64(0xFFFF) >> np.uint64(16 - 8 * kind))
+        distance = np.int64((entry & np.uint64(0x700)) + low)
+        if kind >= end - pos or length > 8 or distance < 8 or distance > at - start:
+            break
+        store_u64(out, at, load_u64(out, at - distance))
+        at += length
+        pos += kind + 1
+    return pos, at
 
 
 @block
@@ -54,68 +118,45 @@ def inflate_block(src, pos, end, out, start, stop, enough):
     # Positions up to which a fixed number of bytes may be moved whatever the element's length.
     safe_in = min(end, np.int64(src.shape[0]) - _SPARE)
     safe_out = min(stop - _SPARE, enough)
+    of_numbers = holds_numbers(src, pos, safe_in)
     while pos < end:
-        if pos < safe_in and at < safe_out:
+        limit = safe_out
+        if of_numbers:
+            pos, at = inflate_pairs(src, pos, end, out, start, at, safe_in, safe_out)
+            limit = min(limit, at + 1)  # one other element, then pairs again
+        strange = np.uint64(0)
+        # Literals and copies come in no order that a processor could guess: both are one move of bytes, from the
+        # input or from the output. Web addresses: 18 ms instead of 25 with a branch between the two.
+        while pos < safe_in and at < limit:
             word = load_u64(src, pos)
             tag = word & np.uint64(0xFF)
-            if tag & np.uint64(3) == np.uint64(0):
-                length = np.int64(tag >> np.uint64(2)) + 1
-                if length > 16 or length >= end - pos or length > stop - at:
-                    pass
-                elif length > 4:
-                    copy_16(out, at, src, pos + 1)
-                    at += length
-                    pos += length + 1
-                    continue
-                else:
-                    # Numbers in a dictionary: a few low bytes, then a copy of the high ones. `word` has both elements:
-                    # the next tag waits for one load instead of three (7.3 ns for the pair became 5.3).
-                    store_u64(out, at, word >> np.uint64(8))
-                    at += length
-                    pos += length + 1
-                    word >>= tag * np.uint64(2) + np.uint64(16)  # past the tag and the literal
-                    tag = word & np.uint64(0xFF)
-                    kind = np.int64(tag & np.uint64(3))
-                    if pos >= end or kind == 0 or kind == 3:
-                        continue
-                    entry = np.int64(_ELEMENTS[tag])
-                    length = entry & 0xFF
-                    low = (word >> np.uint64(8)) & np.uint64(0xFFFF)
-                    distance = (entry & 0x700) + np.int64(low & (np.uint64(0xFFFF) >> np.uint64(16 - 8 * kind)))
-                    if kind >= end - pos or length > stop - at or distance > at - start or distance == 0:
-                        return np.int64(CORRUPT)
-                    if length <= 8 and distance >= 8:
-                        store_u64(out, at, load_u64(out, at - distance))
-                        at += length
-                        pos += kind + 1
-                        continue
-            if tag & np.uint64(3) != np.uint64(0):
-                entry = np.int64(_ELEMENTS[tag])
-                length = entry & 0xFF
-                kind = np.int64(tag & np.uint64(3))
-                extra = kind + np.int64(kind == 3)  # not from the table: the next tag waits for it
-                distance = (entry & 0x700) + np.int64((word >> np.uint64(8)) & ~(~np.uint64(0) << np.uint64(8 * extra)))
-                if extra >= end - pos or length > stop - at or distance > at - start or distance == 0:
-                    return np.int64(CORRUPT)
-                source = at - distance
-                pos += extra + 1
-                if length <= 16 and distance >= 8:
-                    store_u64(out, at, load_u64(out, source))
-                    store_u64(out, at + 8, load_u64(out, source + 8))
-                    at += length
-                    continue
-                target = at
-                at += length
-                while target - source < 8:
-                    store_u64(out, target, load_u64(out, source))
-                    target += target - source
-                while target < at:
-                    store_u64(out, target, load_u64(out, source))
-                    target += 8
-                    source += 8
-                continue
+            kind = word & np.uint64(3)
+            step = np.int64((tag >> np.uint64(2)) + np.uint64(2))
+            if kind:  # a choice again; not by the table, since the next tag waits for nothing but this
+                step = np.int64(kind + np.uint64(1) + (kind & (kind >> np.uint64(1))))
+            entry = np.uint64(_ELEMENTS[tag])
+            length = np.int64(entry & np.uint64(0xFF))
+            following = ~(~np.uint64(0) << (entry >> np.uint64(11)))
+            distance = np.int64((entry & np.uint64(0x700)) + ((word >> np.uint64(8)) & following))
+            is_literal = np.uint64(kind == np.uint64(0))
+            # A copy that overlaps itself or starts before the block, a long literal, the end of the input.
+            strange = np.uint64(distance < length) | np.uint64(distance > at - start)
+            strange = (strange & (is_literal ^ np.uint64(1))) | np.uint64(length == 255) | np.uint64(step > end - pos)
+            if strange:
+                break
+            source = at - distance
+            move_16(out, at, is_literal, src, pos + 1, source)
+            if length > 16:
+                move_16(out, at + 16, is_literal, src, pos + 17, source + 16)
+                move_32(out, at + 32, is_literal, src, pos + 33, source + 32)
+            at += length
+            pos += step
+        if of_numbers and not strange and pos < safe_in and at < safe_out:
+            continue
         if at >= enough and enough < stop:
             return np.int64(OK)
+        if pos >= end:
+            break
         tag = np.int64(src[np.uint64(pos)])
         kind = tag & 3
         pos += 1
@@ -148,6 +189,18 @@ def inflate_block(src, pos, end, out, start, stop, enough):
             length = ((tag >> 2) & 7) + 4
         if distance == 0 or distance > at - start or length > stop - at:
             return np.int64(CORRUPT)
+        if at < safe_out:  # a copy that overlaps itself: what it repeats doubles until 8 bytes move at once
+            source = at - distance
+            target = at
+            at += length
+            while target - source < 8:
+                store_u64(out, target, load_u64(out, source))
+                target += target - source
+            while target < at:
+                store_u64(out, target, load_u64(out, source))
+                target += 8
+                source += 8
+            continue
         for i in range(length):
             out[np.uint64(at + i)] = out[np.uint64(at - distance + i)]
         at += length
