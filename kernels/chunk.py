@@ -39,6 +39,7 @@ from .slices import (
     TAKE,
 )
 from .snappy import inflate_block
+from .spread import spread_values
 from .status import CORRUPT, OK
 from .tables import (
     PAGE_BODY,
@@ -427,6 +428,39 @@ def take_all_indexes(src, gathered, ranks, entry_count, codes, out):
     return done
 
 
+@block
+def is_index_page(table, gathered, p):
+    """Whether data page `p` holds indexes, by the table of headers, which may begin with the dictionary's."""
+    return table[np.int64(table.shape[0]) - np.int64(gathered.shape[0]) + p, PAGE_ENCODING] != 0
+
+
+@block
+def take_mixed(table, dictionary, arena, gathered, ranks, entries, validity, indexes, out):
+    """Numbers of pages some of which hold indexes and some values, page by page, at their slots: OK or DECLINED."""
+    for p in range(gathered.shape[0]):
+        take = gathered[p, TAKE]
+        if take == 0:
+            continue
+        if not is_index_page(table, gathered, p):
+            if take_fixed(arena, gathered[p : p + 1], ranks, validity, out) < 0:
+                return np.int64(DECLINED)
+            continue
+        at = gathered[p, OUT_START]
+        if at < 0 or gathered[p, SLOTS] > np.int64(out.shape[0]) - at:
+            return np.int64(DECLINED)
+        if take_indexes(arena, gathered[p : p + 1], ranks, entries, indexes) != take:
+            return np.int64(DECLINED)
+        for i in range(np.uint64(take)):
+            index = np.int64(indexes[i])
+            if out.itemsize == 8:
+                out[np.uint64(at) + i] = load_u64(dictionary, index * 8)
+            else:
+                out[np.uint64(at) + i] = load_u32(dictionary, index * 4)
+        if take < gathered[p, SLOTS]:
+            spread_values(out, at, gathered[p, SLOTS], take, validity)
+    return np.int64(OK)
+
+
 @kernel
 def take_numbers(
     src, table, codec, check_sums, nullable, row_count, positions, dictionary, arena, bodies, slices, validity, counts,
@@ -437,7 +471,7 @@ def take_numbers(
         src, table, codec, check_sums, nullable, row_count, positions, dictionary, arena, bodies, slices, validity,
         counts, info,
     )  # fmt: skip
-    if status < 0 or info[INFO_ENCODING] == 2:
+    if status < 0:
         return np.int64(DECLINED)
     nulls = rank_survivors(positions, slices, validity, ranks, out_validity, gathered)
     if nulls < 0:
@@ -450,6 +484,10 @@ def take_numbers(
     entries = info[INFO_ENTRIES]
     if entries > info[INFO_DICTIONARY_BYTES] // size:
         return np.int64(DECLINED)
+    if info[INFO_ENCODING] == 2:
+        if take_mixed(table, dictionary, arena, gathered, ranks, entries, out_validity, indexes, out) < 0:
+            return np.int64(DECLINED)
+        return nulls
     if np.int64(positions.shape[0]) * 4 > row_count:
         # Many survivors: all indexes of a page are unpacked first, in vector code.
         found = take_all_indexes(arena, gathered, ranks, entries, codes, indexes)
@@ -480,17 +518,18 @@ def take_numbers(
 @kernel
 def find_taken_bytes(
     src, table, codec, check_sums, nullable, row_count, positions, dictionary, arena, bodies, slices, validity, counts,
-    info, ranks, gathered, out_validity, indexes, entry_starts, starts, lengths,
+    info, ranks, gathered, out_validity, indexes, entry_starts, shift, starts, lengths,
 ):  # fmt: skip
     """Where the byte arrays of the rows at `positions` lie, in dictionary or arena: their bytes, or DECLINED.
 
-    `counts[0]` becomes the number of nulls. `entry_starts` (int32) has room for the place of every entry.
+    `counts[0]` becomes the number of nulls. `entry_starts` (int32) has room for the place of every entry. Where pages
+    of both kinds are mixed, all count from the dictionary's start, `shift` bytes before the arena; -1 declines those.
     """
     status = load_survivors(
         src, table, codec, check_sums, nullable, row_count, positions, dictionary, arena, bodies, slices, validity,
         counts, info,
     )  # fmt: skip
-    if status < 0 or info[INFO_ENCODING] == 2:
+    if status < 0 or (info[INFO_ENCODING] == 2 and shift < 0):
         return np.int64(DECLINED)
     nulls = rank_survivors(positions, slices, validity, ranks, out_validity, gathered)
     if nulls < 0:
@@ -511,14 +550,28 @@ def find_taken_bytes(
             return np.int64(DECLINED)
         entry_starts[np.uint64(i)] = pos
         pos += 4 + length
-    found = take_indexes(arena, gathered, ranks, entries, indexes)
-    if found < 0 or found > np.int64(starts.shape[0]) or found > np.int64(lengths.shape[0]):
-        return np.int64(DECLINED)
     total = np.int64(0)
-    for i in range(found):
-        start = np.int64(entry_starts[np.uint64(indexes[np.uint64(i)])])
-        length = np.int64(load_u32(dictionary, start))
-        starts[np.uint64(i)] = start + 4
-        lengths[np.uint64(i)] = np.int32(length)
-        total += length
+    done = np.int64(0)
+    step = np.int64(gathered.shape[0]) if info[INFO_ENCODING] == 1 else np.int64(1)
+    for p in range(0, np.int64(gathered.shape[0]), step):
+        pages = gathered[p : p + step]
+        if info[INFO_ENCODING] == 2 and not is_index_page(table, gathered, p):
+            size = find_byte_arrays(arena, pages, ranks, starts[done:], lengths[done:])
+            if size < 0:
+                return np.int64(DECLINED)
+            for i in range(done, done + pages[0, TAKE]):
+                starts[np.uint64(i)] += shift
+            total += size
+            done += pages[0, TAKE]
+            continue
+        found = take_indexes(arena, pages, ranks, entries, indexes)
+        if found < 0 or found > np.int64(starts.shape[0]) - done or found > np.int64(lengths.shape[0]) - done:
+            return np.int64(DECLINED)
+        for i in range(found):
+            start = np.int64(entry_starts[np.uint64(indexes[np.uint64(i)])])
+            length = np.int64(load_u32(dictionary, start))
+            starts[np.uint64(done + i)] = start + 4
+            lengths[np.uint64(done + i)] = np.int32(length)
+            total += length
+        done += found
     return total

@@ -233,8 +233,8 @@ def take_group(
             total = find_taken_bytes(
                 src, table[page:stop], columns[c, COLUMN_CODEC], check_sums, nullable, row_count, positions, dictionary,
                 data, bodies[body:stop], slices[body:stop], valid, counts, infos[c], ranks, gathered[body:stop],
-                out_valid, indexes, entry_starts[first : first + entries], starts[place : place + count],
-                lengths[place : place + count],
+                out_valid, indexes, entry_starts[first : first + entries], at - columns[c, COLUMN_DICTIONARY],
+                starts[place : place + count], lengths[place : place + count],
             )  # fmt: skip
             if total < 0:
                 return np.int64(DECLINED)
@@ -291,7 +291,8 @@ def copy_group(
         body = first_body(table, columns, c)
         at = columns[c, COLUMN_DATA]
         by_index = infos[c, INFO_ENCODING] == 1
-        src = arena[columns[c, COLUMN_DICTIONARY] : at] if by_index else arena[at : columns[c, COLUMN_DATA_END]]
+        # PLAIN values count from their pages' start, all others from the dictionary's.
+        src = arena[at if infos[c, INFO_ENCODING] == 0 else columns[c, COLUMN_DICTIONARY] : columns[c, COLUMN_DATA_END]]
         place = outputs[o, OUTPUT_PLACE]
         own = offsets[place * (count + 1) : (place + 1) * (count + 1)]
         own[0] = 0

@@ -165,7 +165,7 @@ class Chunk:
         entry_starts = scratch.int32("entries", self.entry_count)
         starts = np.empty(count, np.int64)
         lengths = np.empty(count, np.int32)
-        total = load("chunk.find_taken_bytes", quick=self._is_quick)(*state, entry_starts, starts, lengths)
+        total = load("chunk.find_taken_bytes", quick=self._is_quick)(*state, entry_starts, -1, starts, lengths)
         if total < 0 or total > CHUNK_BYTES:
             return -1
         nulls = int(scratch.counts[0])

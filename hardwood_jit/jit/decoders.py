@@ -153,7 +153,7 @@ SIGNATURES: dict[str, str] = {
     ),
     "chunk.narrow_byte_arrays": f"int64({_PAGES}, {_CHUNK}, {_BOUNDS}, int64, boolean, int64, {_NARROWED})",
     "chunk.take_numbers": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], {{t}}[::1])",
-    "chunk.find_taken_bytes": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], int64[::1], int32[::1])",
+    "chunk.find_taken_bytes": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], int64, int64[::1], int32[::1])",
     "group.place_columns": "int64(int64[:,::1], int64[:,::1], int64, int64)",
     "group.narrow_group": (
         f"int64({_PAGES}, int64[:,::1], int64[:,::1], int64[::1], uint64[::1], uint64[::1], uint8[::1], {_BOUNDS}, "
