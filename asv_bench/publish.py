@@ -3,9 +3,9 @@
     cd asv_bench && asv run --python=same --set-commit-hash "$(git rev-parse HEAD)"
     python asv_bench/publish.py && cd asv_bench && asv preview
 
-asv's HTML names its scripts by addresses of content delivery networks. Each address says a package and a version, and that
-package comes from npm (`npm pack`, kept in .asv/npm, so that a second time needs no network). A file that is byte by byte
-what asv names by its hash is checked by that hash; of the rest package and version are what is known.
+asv's HTML names its scripts by addresses of content delivery networks. Each address says a package and a version, and
+that package comes from npm (`npm pack`, kept in .asv/npm, so that a second time needs no network). A file that is byte
+by byte what asv names by its hash is checked by that hash; of the rest package and version are what is known.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Vendor:
 
 
 def _resolved(folder: PurePosixPath, relative: str) -> str:
-    """A path relative to a folder, as the package names it: `dist/css` and `../fonts/a.woff` are `dist/fonts/a.woff`."""
+    """A relative path as the package names it: from `dist/css`, `../fonts/a.woff` is `dist/fonts/a.woff`."""
     parts: list[str] = []
     for part in (folder / relative).parts:
         if part == "..":
