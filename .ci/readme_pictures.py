@@ -25,7 +25,7 @@ ROWS = 96_000
 GROUP_ROWS = 12_000
 PAGE_ROWS = 2_000
 RIDER = 61_234  # the row whose rider is looked for
-# Statistics leave some row groups of these two weeks, bloom filters one, and its page index some pages.
+# Statistics leave the row groups of these two weeks, the page index some of their pages, bloom filters one group.
 WHERE = (
     "started between timestamp('2025-01-27T00:00:00Z') and timestamp('2025-02-09T00:00:00Z') "
     f"and rider = 'r{RIDER * 7919 % 1_000_003:07}'"
