@@ -1,4 +1,4 @@
-"""Writes the pictures of README's section "Command line": `hardwood pages` and `hardwood explain` of data made here.
+"""Writes the pictures of README: `hardwood pages`, `hardwood explain` and the way of a filter, of data made here.
 
 The same versions of numpy and pyarrow write the same bytes. Run it as `python .ci/readme_pictures.py`, with a pyarrow
 whose writer knows `max_rows_per_page` and bloom filters.
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cascade_picture import write_picture
 
 from hardwood_jit.cli import main as hardwood
 
@@ -24,7 +25,11 @@ ROWS = 96_000
 GROUP_ROWS = 12_000
 PAGE_ROWS = 2_000
 RIDER = 61_234  # the row whose rider is looked for
-WHERE = f"started >= timestamp('2025-01-27T00:00:00Z') and rider = 'r{RIDER * 7919 % 1_000_003:07}'"
+# Statistics leave the row groups of these two weeks, the page index some of their pages, bloom filters one group.
+WHERE = (
+    "started between timestamp('2025-01-27T00:00:00Z') and timestamp('2025-02-09T00:00:00Z') "
+    f"and rider = 'r{RIDER * 7919 % 1_000_003:07}'"
+)
 
 
 def write_trips(path: Path) -> None:
@@ -62,8 +67,9 @@ def write_trips(path: Path) -> None:
 
 
 def main() -> int:
-    """Write the file, run the two commands on it, keep their pictures."""
+    """Write the file, run the two commands on it, keep their pictures; then that of the filter."""
     FIGURES.mkdir(exist_ok=True)
+    write_picture(FIGURES)
     # In the folder of the file, so that the pictures name it and not a temporary folder.
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         write_trips(Path(FILE))

@@ -4,8 +4,10 @@
     python asv_bench/compare.py --works numeric strings_view --no-extras
     python asv_bench/compare.py --works full            # filtered, checksums, lookups: the other tables
     python asv_bench/compare.py --grid --readme         # the selectivity grid too; into README.md, between its markers
+    python asv_bench/compare.py --from asv_bench/figures/compare.json --readme      # tables and plot again, unmeasured
 
-The look-ups stand between markers of their own: `--works lookups --readme` leaves the other tables of README.md alone.
+`--readme` adds what was measured to figures/compare.json, work by work, and makes the tables of README.md and the plot
+figures/compare.svg from that file: a run of some works renews these and leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -16,17 +18,19 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import weblog
+from compare_plot import plot_svg
 from datasets import default_scale
 from first_batch import SCRIPTS, first_batch_cold, first_batch_warm
 from memory import STREAMS, peak_memory
 from new_shape import new_shape_latency
+from results import Conditions, OtherScale, Store
 from rotation import Measured, compare_engines, compare_floor, compare_threads
 from selectivity import grid_summary, measure_grid
 from works import (
@@ -42,13 +46,22 @@ from works import (
 )
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+FIGURES = Path(__file__).resolve().parent / "figures"
+RESULTS, PLOT = FIGURES / "compare.json", FIGURES / "compare.svg"
 # What README has between one pair of markers, <!-- NAME:begin --> and <!-- NAME:end -->.
 BLOCKS = {"measured": ("full", "filtered", "checksums"), "lookups": ("lookups",)}
 ENGINES = (OURS, *FILTER_OPPONENTS)
 STRETCH = 1 / 1.2
 FLOOR_WORK, FLOOR_BAR = "q6", 1.7
 SECTIONS = {"full": FULL_WORKS, "filtered": FILTERED_WORKS, "checksums": CHECKSUM_WORKS, "lookups": LOOKUP_WORKS}
-Results = dict[str, Measured]
+# Lines and tables beside those of the works, in the order of README.
+EXTRAS = ("grid", "threads", "first batch", "new shape", "memory")
+PLOT_CAPTIONS = {
+    "full": "All rows",
+    "filtered": "Filtered",
+    "checksums": "Filtered, pages with checksums",
+    "lookups": "Look-ups",
+}
 CAPTIONS = {
     "full": "All rows:",
     "filtered": "Filtered:",
@@ -81,14 +94,19 @@ def milliseconds(value: float | None) -> str:
 
 
 def machine() -> str:
-    """What the numbers were measured on, and when."""
+    """What the numbers were measured on."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         names = [line.partition(":")[2].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
         model = names[0] if names else model
+    return f"{model}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
+
+
+def conditions(given: argparse.Namespace) -> Conditions:
+    """How this run measures."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return f"{model}, {os.cpu_count()} CPUs, Python {platform.python_version()}, {today}"
+    return Conditions(machine(), today, given.rounds, given.threads, given.scale)
 
 
 def spaced(number: int) -> str:
@@ -210,14 +228,17 @@ def memory_table(chosen: set[str], threads: int, scale: float, failures: list[st
     return table(["batches(), peak anonymous memory, MiB", *STREAMS], rows)
 
 
-def extra_tables(chosen: set[str], rounds: int, threads: int, scale: float, failures: list[str]) -> list[str]:
+def extra_tables(chosen: set[str], rounds: int, threads: int, scale: float, failures: list[str]) -> dict[str, str]:
     """Threads, first batch and memory, for the sections that are measured."""
     names = ["numeric", "numeric_nullable", "strings"] if "full" in chosen else []
     names += [FLOOR_WORK] if "filtered" in chosen else []
-    parts = [threads_table(names, rounds, scale, failures), first_batch_table(chosen, rounds, scale, failures)]
+    parts = {
+        "threads": threads_table(names, rounds, scale, failures),
+        "first batch": first_batch_table(chosen, rounds, scale, failures),
+    }
     if "filtered" in chosen:
-        parts.append(new_shape_table(scale, failures))
-    return [*parts, memory_table(chosen, threads, scale, failures)]
+        parts["new shape"] = new_shape_table(scale, failures)
+    return {**parts, "memory": memory_table(chosen, threads, scale, failures)}
 
 
 def chosen_works(words: list[str]) -> dict[str, list[str]]:
@@ -259,45 +280,82 @@ def lost_line(results: dict[str, dict[str, Measured]]) -> str:
     return f"Cases we do not win: {'; '.join(lost) or 'none of these'}."
 
 
-def measure(names: list[str], given: argparse.Namespace, versions: dict[str, str], failures: list[str]) -> Results:
-    """The works of one section; adds to the versions of the engines and to the failures."""
-    results = {}
-    for name in names:
+def conditions_lines(store: Store, works: Sequence[str]) -> list[str]:
+    """What works were measured with, and how; where they differ, all of it."""
+    versions: dict[str, dict[str, None]] = {}
+    for name in works:
+        for engine, version in store.works[name].versions.items():
+            if engine in (OURS, *OPPONENTS):
+                versions.setdefault(engine, {})[version] = None
+    named = ", ".join(f"{engine} {' and '.join(found)}" for engine, found in versions.items())
+    distinct = list(dict.fromkeys(store.conditions[name] for name in works))
+    first = distinct[0]
+    dates = sorted({way.date for way in distinct})
+    rounds = sorted({way.rounds for way in distinct})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    best_of = str(rounds[0]) if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
+    machines = " and ".join(dict.fromkeys(way.machine for way in distinct))
+    threads = " or ".join(dict.fromkeys(str(way.threads) for way in distinct))
+    is_lookup = all(name in LOOKUP_WORKS for name in works)
+    web_log = "" if is_lookup else f" (web log: {spaced(int(weblog.ROWS * first.scale))} rows)"
+    return [
+        f"{machines}, {when}; {named}.",
+        f"Milliseconds, best of {best_of}, {threads} threads, TPC-H scale factor {first.scale:g}{web_log}, warm file "
+        "cache, kernels compiled before; each engine in a process of its own, in turn; results are Arrow tables; best "
+        "opponent bold.",
+    ]
+
+
+def measure(sections: dict[str, list[str]], given: argparse.Namespace, store: Store, failures: list[str]) -> None:
+    """The works of some sections and what goes with them, into the store; adds to the failures."""
+    way = conditions(given)
+    for name in (name for names in sections.values() for name in names):
         print(f"measuring {name} …", file=sys.stderr)
         measured = compare_engines(name, given.rounds, given.threads, given.scale, tuple(given.engines))
-        results[name] = measured
-        versions.update({e: version for e, version in measured.versions.items() if e in (OURS, *OPPONENTS)})
+        store.add(name, measured, way)
         failures += [f"{engine}: {name}: {reason}" for engine, reason in measured.failures.items()]
-    return results
+        if OURS in given.engines and name == FLOOR_WORK:
+            store.note("floor", floor_line(given.rounds, given.threads, given.scale, failures))
+    if given.grid and sections.keys() - {"lookups"}:
+        print("measuring the selectivity grid …", file=sys.stderr)
+        store.note("grid", grid_summary(measure_grid(threads=given.threads, scale=given.scale)))
+    if not given.no_extras and sections.keys() & {"full", "filtered"}:
+        print("measuring threads, first batch, memory …", file=sys.stderr)
+        for name, text in extra_tables(set(sections), given.rounds, given.threads, given.scale, failures).items():
+            store.note(name, text)
 
 
-def block_text(sections: dict[str, list[str]], given: argparse.Namespace, failures: list[str]) -> str:
+def block_text(sections: dict[str, list[str]], store: Store) -> str:
     """The tables of some sections, and what they were measured with."""
-    versions: dict[str, str] = {}
-    results = {section: measure(names, given, versions, failures) for section, names in sections.items()}
-    named = ", ".join(f"{engine} {version}" for engine, version in versions.items())
-    web_log = f" (web log: {spaced(int(weblog.ROWS * given.scale))} rows)" if sections.keys() - {"lookups"} else ""
-    parts = [
-        f"{machine()}; {named}.",
-        f"Milliseconds, best of {given.rounds}, {given.threads} threads, TPC-H scale factor {given.scale:g}{web_log}, "
-        "warm file cache, kernels compiled before; each engine in a process of its own, in turn; results are Arrow "
-        "tables; best opponent bold.",
-    ]
-    ours = OURS in given.engines
+    parts = conditions_lines(store, [name for names in sections.values() for name in names])
+    results = {section: {name: store.works[name] for name in names} for section, names in sections.items()}
+    ours = any(OURS in measured.milliseconds for works in results.values() for measured in works.values())
     for section, measured_works in results.items():
         parts.append(works_table(section, measured_works))
-        if ours and FLOOR_WORK in measured_works:
-            parts.append(floor_line(given.rounds, given.threads, given.scale, failures))
+        if FLOOR_WORK in measured_works and "floor" in store.notes:
+            parts.append(store.notes["floor"])
         wanted = warm_line(measured_works)
         if ours and wanted is not None:
             parts.append(wanted)
-    if given.grid and "lookups" not in sections:
-        print("measuring the selectivity grid …", file=sys.stderr)
-        parts.append(grid_summary(measure_grid(threads=given.threads, scale=given.scale)))
-    if not given.no_extras and sections.keys() & {"full", "filtered"}:
-        print("measuring threads, first batch, memory …", file=sys.stderr)
-        parts += extra_tables(set(sections), given.rounds, given.threads, given.scale, failures)
+    if sections.keys() & {"full", "filtered"}:
+        parts += [store.notes[name] for name in EXTRAS if name in store.notes]
     return "\n\n".join([*parts, lost_line(results)] if ours else parts)
+
+
+def blocks_of(names: Collection[str]) -> dict[str, dict[str, list[str]]]:
+    """Blocks of README with those of their sections and works that are named."""
+    sections = chosen_works(list(names))
+    found = {
+        block: {section: sections[section] for section in members if section in sections}
+        for block, members in BLOCKS.items()
+    }
+    return {block: members for block, members in found.items() if members}
+
+
+def write_plot(store: Store, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sections = {PLOT_CAPTIONS[section]: names for section, names in chosen_works(list(store.works)).items()}
+    path.write_text(plot_svg(sections, store), encoding="utf-8")
 
 
 def main() -> int:
@@ -309,19 +367,36 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=default_scale(), help="TPC-H scale factor of the data")
     parser.add_argument("--no-extras", action="store_true", help="leave out threads, first batch and memory")
     parser.add_argument("--grid", action="store_true", help="also run the selectivity grid")
-    parser.add_argument("--readme", action="store_true", help="also write the tables into README.md")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="add the results to those of this file (JSON)")
+    parser.add_argument("--from", type=Path, metavar="FILE", dest="source", help="measure nothing, show this file")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also draw the results (SVG)")
+    parser.add_argument("--readme", action="store_true", help="save, plot, and write the tables of README.md")
     given = parser.parse_args()
+    if given.readme and set(given.engines) != set(ENGINES):
+        parser.error("--readme needs all engines: a table without one of them would look like a table of all")
 
-    chosen = chosen_works(given.works)
+    saved = given.save or (RESULTS if given.readme and given.source is None else None)
     failures: list[str] = []
-    for block, members in BLOCKS.items():
-        sections = {section: chosen[section] for section in members if section in chosen}
-        if not sections:
-            continue
-        text = block_text(sections, given, failures)
+    try:
+        store = Store.read(given.source or saved, None if given.source else given.scale)
+    except OtherScale as other:
+        parser.error(f"{other}; keep them apart with --save FILE")
+    asked = {name for names in chosen_works(given.works).values() for name in names}
+    if given.source is None:
+        store.path = saved
+        for sections in blocks_of(asked).values():
+            measure(sections, given, store, failures)
+    # A table of README has all works that are known of its block, whichever run measured them.
+    touched = blocks_of(asked & store.works.keys())
+    shown = {b: s for b, s in blocks_of(store.works).items() if b in touched} if given.readme else touched
+    for block, sections in shown.items():
+        text = block_text(sections, store)
         print(text, end="\n\n")
         if given.readme:
             write_readme(block, text)
+    plot = given.plot or (PLOT if given.readme else None)
+    if plot is not None and store.works:
+        write_plot(store, plot)
     for failure in failures:
         print(failure, file=sys.stderr)
     # Our own failure is an error; a lost comparison is a result.

@@ -1,16 +1,21 @@
-"""`python -m tests.audit --seed 0 --report FILE`: runs the whole audit and writes its table as Markdown."""
+"""`python -m tests.audit --seed 0 --report FILE`: runs the whole audit and writes its table as Markdown.
+
+With `--state FILE` it may be done in parts: each run, of some `--minutes`, goes on where the last one ended.
+"""
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
+import pickle
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 from tests.audit.matrix import OPERATORS, TYPES
-from tests.audit.run import Results, all_units, run_all
+from tests.audit.run import Results, Unit, all_units, run_all
+from tests.support.readme import duration, write_block
 
 SHOWN_MISMATCHES = 50
 
@@ -99,31 +104,82 @@ def report(results: Results, seed: int, seconds: float, share: float) -> str:
     return "\n".join(lines)
 
 
+def readme_text(results: Results, seed: int, seconds: float, share: float, done: int, units: int) -> str:
+    """What README says about a run; a run in parts or of a share says so."""
+    cells, wrong = sum(results.cells.values()), sum(results.mismatches.values())
+    command = f"python -m tests.audit --seed {seed}" + (f" --share {share}" if share != 1 else "") + " --readme"
+    part = "" if done == units and share == 1 else f" Not all of it: {done} of {units} units"
+    part += f", a share of {share:g} of the layouts." if part and share != 1 else "." if part else ""
+    return (
+        f"{dt.datetime.now(dt.UTC).date()}, seed {seed}, {duration(seconds)}: **{cells:,} cells, {wrong:,} "
+        "mismatches**; "
+        f"{len(results.triples):,} combinations of type, operator and layout, {results.files:,} files, "
+        f"{sum(results.refusals.values()):,} refusals, {results.kernels['fused']:,} cells on "
+        f"{len(results.fused_shapes):,} generated kernels.{part} Again: `{command}`."
+    )
+
+
+class State:
+    """Results of finished units, kept in a file between runs. It knows nothing of changes of the code."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.seconds = 0.0  # of earlier runs
+        self.units: dict[Unit, Results] = {}
+        if path is not None and path.exists():
+            self.seconds, self.units = pickle.loads(path.read_bytes())
+
+    def write(self, seconds: float) -> None:
+        """Keep what is done, and the time of this run."""
+        if self.path is not None:
+            fresh = self.path.with_suffix(".new")
+            fresh.write_bytes(pickle.dumps((self.seconds + seconds, self.units)))
+            fresh.replace(self.path)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.audit", description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--report", type=Path, help="where the Markdown goes; without it only figures are printed")
+    parser.add_argument("--readme", action="store_true", help="also write the figures into README.md")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--minutes", type=float, help="begin nothing after this time")
+    parser.add_argument("--state", type=Path, help="keep finished units there and go on; delete it when code changes")
     parser.add_argument("--share", type=float, default=1.0, help="of the layouts of each type, such as 0.1")
     given = parser.parse_args()
+    state = State(given.state)
     units = all_units(given.seed, given.share)
+    results = Results()
+    for unit in units:
+        results.add(state.units.get(unit, Results()))
+    left = [unit for unit in units if unit not in state.units]
+    before = len(units) - len(left)
     started = time.perf_counter()
 
-    def tell(done: int, results: Results) -> None:
-        if sys.stderr.isatty() or done % 10 == 0 or done == len(units):
-            cells, wrong = sum(results.cells.values()), sum(results.mismatches.values())
-            print(f"{done} of {len(units)} units, {cells:,} cells, {wrong:,} mismatches", file=sys.stderr)
+    def note(unit: Unit, found: Results) -> None:
+        state.units[unit] = found
+        state.write(time.perf_counter() - started)
 
-    results = run_all(units, given.processes, tell)
-    seconds = time.perf_counter() - started
+    def tell(done: int, now: Results) -> None:
+        if sys.stderr.isatty() or done % 10 == 0 or done == len(left):
+            cells = sum(results.cells.values()) + sum(now.cells.values())
+            wrong = sum(results.mismatches.values()) + sum(now.mismatches.values())
+            print(f"{before + done} of {len(units)} units, {cells:,} cells, {wrong:,} mismatches", file=sys.stderr)
+
+    results.add(run_all(left, given.processes, tell, note, None if given.minutes is None else given.minutes * 60))
+    seconds = time.perf_counter() - started + state.seconds
+    done = sum(unit in state.units for unit in units)
     if given.report is not None:
         given.report.parent.mkdir(parents=True, exist_ok=True)
         given.report.write_text(report(results, given.seed, seconds, given.share), encoding="utf-8")
+    if given.readme:
+        write_block("audit", readme_text(results, given.seed, seconds, given.share, done, len(units)))
     for line in results.lines[:SHOWN_MISMATCHES]:
         print(line)
     print(
         f"{sum(results.cells.values()):,} cells, {len(results.triples):,} triples, "
         f"{sum(results.refusals.values()):,} refusals, {sum(results.mismatches.values()):,} mismatches, {seconds:.0f} s"
+        + ("" if done == len(units) else f"; {done} of {len(units)} units")
     )
     return 1 if results.mismatches else 0
 

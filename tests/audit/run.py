@@ -7,8 +7,10 @@ generated kernels); units are independent and run side by side. Each file is ope
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import multiprocessing
 import random
+import time
 import uuid
 import zlib
 from collections import Counter
@@ -557,18 +559,46 @@ def _check_fused(results: Results, dataset: hw.Dataset, cell: Cell) -> None:
 # ---------------------------------------------------------------- all of it
 
 
-def run_all(units: Sequence[Unit], processes: int = 1, tell: Callable[[int, Results], None] | None = None) -> Results:
+def run_all(
+    units: Sequence[Unit],
+    processes: int = 1,
+    tell: Callable[[int, Results], None] | None = None,
+    note: Callable[[Unit, Results], None] | None = None,
+    seconds: float | None = None,
+) -> Results:
+    """The sum over the units, told after each; `note` gets every unit's own. No unit begins after so many seconds."""
     total = Results()
-    for number, found in enumerate(_results(units, processes), 1):
+    for number, (unit, found) in enumerate(_results(units, processes, seconds), 1):
         total.add(found)
+        if note is not None:
+            note(unit, found)
         if tell is not None:
             tell(number, total)
     return total
 
 
-def _results(units: Sequence[Unit], processes: int) -> Iterator[Results]:
+def _with_unit(unit: Unit) -> tuple[Unit, Results]:
+    return unit, run_unit(unit)
+
+
+def _results(units: Sequence[Unit], processes: int, seconds: float | None = None) -> Iterator[tuple[Unit, Results]]:
+    deadline = None if seconds is None else time.monotonic() + seconds
     if processes == 1:
-        yield from map(run_unit, units)
+        for unit in units:
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            yield _with_unit(unit)
         return
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap_unordered(run_unit, units)
+        # A process at a time has one unit, so that none begins after the time is up.
+        waiting = iter(units)
+        running = [pool.apply_async(_with_unit, (unit,)) for unit in itertools.islice(waiting, processes)]
+        while running:
+            done = next((one for one in running if one.ready()), None)
+            if done is None:
+                running[0].wait(0.05)
+                continue
+            running.remove(done)
+            if deadline is None or time.monotonic() < deadline:
+                running += [pool.apply_async(_with_unit, (unit,)) for unit in itertools.islice(waiting, 1)]
+            yield done.get()
