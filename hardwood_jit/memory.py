@@ -128,7 +128,7 @@ def allocate_array(shape: int | tuple[int, int], dtype: Any, item_bytes: int) ->
 class Arena:
     """One growing buffer; `room` returns it with at least that many bytes plus SLACK, keeping `keep` bytes.
 
-    A `lasting` arena becomes part of a result: it comes from the results' pool and has no spare room.
+    A `lasting` arena becomes part of a result: it has no spare room.
     """
 
     __slots__ = ("_lasting", "buffer")
@@ -140,7 +140,8 @@ class Arena:
     def room(self, byte_count: int, keep: int = 0) -> Bytes:
         needed = byte_count + SLACK
         if self.buffer.size < needed:
-            larger = allocate(byte_count) if self._lasting else np.empty(needed + (needed >> 2), np.uint8)
+            # Scratch is recycled, too: a scan of large pages would have 30 MB of fresh memory cleared per thread.
+            larger = allocate(byte_count if self._lasting else byte_count + (byte_count >> 2))
             larger[:keep] = self.buffer[:keep]
             self.buffer = larger
         return self.buffer
