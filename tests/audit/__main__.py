@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.audit.matrix import OPERATORS, TYPES
-from tests.audit.run import Results, Unit, all_units, run_all
+from tests.audit.run import IN_SPARK, WHOLE, Results, Unit, all_units, run_all
 from tests.support.readme import duration, write_block
 
 SHOWN_MISMATCHES = 50
@@ -66,6 +66,8 @@ def report(results: Results, seed: int, seconds: float, share: float) -> str:
                 ["files", f"{results.files:,}"],
                 ["rows returned", f"{results.matching_rows:,}"],
                 ["cells on generated kernels", f"{results.kernels['fused']:,}"],
+                ["cells on kernels of whole row groups", f"{results.kernels[WHOLE]:,}"],
+                ["cells in Spark's workers", f"{results.kernels[IN_SPARK]:,}"],
                 ["generated kernels", f"{len(results.fused_shapes):,}"],
             ],
         ),
@@ -110,12 +112,14 @@ def readme_text(results: Results, seed: int, seconds: float, share: float, done:
     command = f"python -m tests.audit --seed {seed}" + (f" --share {share}" if share != 1 else "") + " --readme"
     part = "" if done == units and share == 1 else f" Not all of it: {done} of {units} units"
     part += f", a share of {share:g} of the layouts." if part and share != 1 else "." if part else ""
+    in_spark = f", {results.kernels[IN_SPARK]:,} in Spark's workers" if results.kernels[IN_SPARK] else ", none in Spark"
     return (
         f"{dt.datetime.now(dt.UTC).date()}, seed {seed}, {duration(seconds)}: **{cells:,} cells, {wrong:,} "
         "mismatches**; "
         f"{len(results.triples):,} combinations of type, operator and layout, {results.files:,} files, "
         f"{sum(results.refusals.values()):,} refusals, {results.kernels['fused']:,} cells on "
-        f"{len(results.fused_shapes):,} generated kernels.{part} Again: `{command}`."
+        f"{len(results.fused_shapes):,} generated kernels, {results.kernels[WHOLE]:,} on those of whole row groups"
+        f"{in_spark}.{part} Again: `{command}`."
     )
 
 

@@ -446,6 +446,8 @@ class Path(NamedTuple):
 PATHS = tuple(
     Path(terminal, metadata) for terminal in ("batches", "rows", "count", "to_arrow") for metadata in (True, False)
 )
+SPARK_PATHS = tuple(Path("Spark map_batches", metadata) for metadata in (True, False))
+SPARK_READ = Path("Spark read", True)  # the data source has no option to go without metadata
 
 # ---------------------------------------------------------------- pairs of columns
 

@@ -1,7 +1,8 @@
 """Runs cells: builds files and predicates, reads them with hardwood_jit, compares with the oracle, counts.
 
 A unit is one column type with its nullability over all layouts (or a pair of columns, a list column, the shapes of
-generated kernels); units are independent and run side by side. Each file is opened once and read by many scans.
+generated kernels, a file read by Spark); units are independent and run side by side. Each file is opened once and read
+by many scans.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import multiprocessing
+import pathlib
 import random
+import tempfile
 import time
 import uuid
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -24,9 +27,10 @@ from unittest.mock import patch
 import numpy as np
 
 import hardwood_jit as hw
-from hardwood_jit import col
+from hardwood_jit import col, whole_group
 from hardwood_jit.jit.fused_kernels import FUSED
-from tests.audit import matrix, oracle
+from hardwood_jit.jit.group_kernel import KERNELS, GroupKernel
+from tests.audit import matrix, oracle, spark
 from tests.audit.files import PHYSICAL, ROWS, AuditFile, annotation, arrow_array, deal_rows, make_file, write_by_hand
 from tests.audit.matrix import (
     COMPARISONS,
@@ -42,6 +46,8 @@ from tests.audit.matrix import (
     PAIRS,
     PATHS,
     PYARROW,
+    SPARK_PATHS,
+    SPARK_READ,
     TYPES,
     Deck,
     Layout,
@@ -53,6 +59,8 @@ from tests.support import pages as p
 from tests.support.columns import column_records
 
 FUSED_FIND = FUSED.find
+WHOLE = "whole row groups"
+IN_SPARK = "in Spark's workers"
 REFUSED_SHARE = 6  # every sixth draw of literals is one that must be refused, where there are both
 
 
@@ -170,8 +178,30 @@ def _bits(value: Any) -> Any:
     return "nan" if value != value else str(value) if isinstance(value, float) else value
 
 
-def check(results: Results, dataset: hw.Dataset, cell: Cell, *, kernels: Callable[[], str] = lambda: "general") -> None:
-    """Run one cell and count it."""
+@contextmanager
+def kernels_met() -> Iterator[set[str]]:
+    """Which special kernels the scans in this block meet: the text of a generated one, or WHOLE."""
+    met: set[str] = set()
+    find, narrow = FUSED.find, GroupKernel.narrow
+
+    def noting_find(shape: Any) -> Any:
+        kernel = find(shape)
+        if kernel is not None:
+            met.add(shape.text)
+        return kernel
+
+    def noting_narrow(self: GroupKernel, *arguments: Any) -> Any:
+        count, did = narrow(self, *arguments)
+        if count >= 0:
+            met.add(WHOLE)
+        return count, did
+
+    with patch.object(FUSED, "find", noting_find), patch.object(GroupKernel, "narrow", noting_narrow):
+        yield met
+
+
+def check(results: Results, read: Callable[[], list[int] | int], cell: Cell, *, way: str | None = None) -> None:
+    """Run one cell and count it; `way` is the one to count it for, where this process does not see the kernels."""
     key = (cell.type_name, cell.operator)
     results.cells[key] += 1
     results.paths[f"{cell.path.terminal}, metadata {'on' if cell.path.metadata else 'off'}"] += 1
@@ -182,8 +212,10 @@ def check(results: Results, dataset: hw.Dataset, cell: Cell, *, kernels: Callabl
     for literal in cell.literals:
         results.literals[literal.kind, "refused" if is_refused else "answered"] += 1
     problem = None
+    met: set[str] = set()
     try:
-        found = read_rows(dataset, cell)
+        with kernels_met() as met:
+            found = read()
     except hw.PredicateError as error:
         text = str(error)
         if not isinstance(cell.wanted, Refused):
@@ -203,13 +235,16 @@ def check(results: Results, dataset: hw.Dataset, cell: Cell, *, kernels: Callabl
             wanted: Any = len(cell.wanted) if cell.path.terminal == "count" else list(cell.wanted)
             if found != wanted:
                 problem = f"found {found}, wanted {wanted}"
-    results.kernels[kernels()] += 1
+    if way is None:
+        way = "fused" if met - {WHOLE} else WHOLE if met else "general"
+        results.fused_shapes |= met - {WHOLE}
+    results.kernels[way] += 1
     if problem is not None:
         results.mismatches[key] += 1
         given = ", ".join(f"{literal.kind} {literal.value!r}" for literal in cell.literals)
         results.lines.append(
             f"{cell.type_name} {cell.nullability} {cell.operator} [{given}] on {cell.layout} by "
-            f"{cell.path.terminal}, metadata {cell.path.metadata}, {kernels()}: {problem}"
+            f"{cell.path.terminal}, metadata {cell.path.metadata}, {way}: {problem}"
         )
 
 
@@ -331,7 +366,7 @@ def question(
 
 @dataclass(frozen=True)
 class Unit:
-    """Work of one process: `what` is "column", "pair", "list" or "fused"."""
+    """Work of one process: `what` is "column", "pair", "list", "fused" or "spark"."""
 
     what: str
     names: tuple[str, ...]
@@ -348,14 +383,40 @@ def all_units(seed: int, share: float = 1.0) -> list[Unit]:
     pairs = [Unit("pair", pair, "optional", seed, share) for pair in PAIRS]
     lists = [Unit("list", (name,), "list", seed, share) for name in LISTED]
     fused = [Unit("fused", (name,), "all", seed, share) for name in FUSED_TYPES]
-    return [*fused, *columns, *pairs, *lists]
+    return [*fused, *columns, *pairs, *lists, *(spark_units(seed, share) if spark.has_spark() else ())]
+
+
+def spark_units(seed: int, share: float) -> list[Unit]:
+    """Every type in one nullability; of a share every so many of them."""
+    step = max(1, round(1 / share))
+    return [
+        Unit("spark", (name,), NULLABILITIES[number % len(NULLABILITIES)], seed, share)
+        for number, name in enumerate(TYPES)
+        if number % step == 0
+    ]
+
+
+RUNS = {
+    "column": lambda unit: _run_column(unit),
+    "pair": lambda unit: _run_pair(unit),
+    "list": lambda unit: _run_list(unit),
+    "fused": lambda unit: _run_fused(unit),
+    "spark": lambda unit: _run_spark(unit),
+}
 
 
 def run_unit(unit: Unit) -> Results:
-    run = {"column": _run_column, "pair": _run_pair, "list": _run_list, "fused": _run_fused}[unit.what]
+    FUSED.build(KERNELS)  # what is tested must not depend on what the disk has by chance
     # Generated kernels that an earlier run has left on disk would be found: they are asked for by name only.
     with patch.object(FUSED, "building", "never"), patch.object(FUSED, "find", lambda shape: None):
-        return run(unit)
+        return RUNS[unit.what](unit)
+
+
+def check_here(results: Results, dataset: hw.Dataset, cell: Cell) -> None:
+    """A cell in this process: with the kernels of whole row groups, where they are for it, and every third without."""
+    is_used = sum(results.cells.values()) % 3 != 0
+    with patch.object(whole_group, "IS_USED", is_used):
+        check(results, lambda: read_rows(dataset, cell), cell)
 
 
 def _some(unit: Unit, layouts: Sequence[Layout]) -> list[Layout]:
@@ -379,7 +440,7 @@ def _run_column(unit: Unit) -> Results:
             predicate, wanted, literals = question(dealer, file, operator)
             path = paths.deal()
             stored = file.rows if rng.random() < 0.5 else None
-            check(
+            check_here(
                 results,
                 dataset,
                 Cell(
@@ -408,7 +469,7 @@ def _run_pair(unit: Unit) -> Results:
         dataset, rows = _pair_file(left, right, None, layout, rng)
         results.files += 1
         for operator in (*COMPARISONS, *(f"not_{op}" for op in COMPARISONS)):
-            check(results, dataset, _pair_cell(left, right, operator, rows, layout, paths.deal()))
+            check_here(results, dataset, _pair_cell(left, right, operator, rows, layout, paths.deal()))
         dataset.close()
     return results
 
@@ -485,7 +546,7 @@ def _run_list(unit: Unit) -> Results:
                     wanted,
                     literals,
                 )
-                check(results, dataset, cell)
+                check_here(results, dataset, cell)
         missing = Cell(
             f"list of {kind.name}",
             "list",
@@ -496,7 +557,7 @@ def _run_list(unit: Unit) -> Results:
             "amount",
             Refused("a comparison below a list needs any() or all()"),
         )
-        check(results, dataset, missing)
+        check_here(results, dataset, missing)
         dataset.close()
     return results
 
@@ -541,19 +602,50 @@ def _run_fused(unit: Unit) -> Results:
 
 def _check_fused(results: Results, dataset: hw.Dataset, cell: Cell) -> None:
     """A cell counts for the kernels that it has met."""
-    with patch.multiple(FUSED, building="here", find=FUSED_FIND), suppress(hw.PredicateError):
-        read_rows(dataset, cell)
-    used: list[str] = []
+    with patch.object(whole_group, "IS_USED", False):  # else they would take most of the work
+        with patch.multiple(FUSED, building="here", find=FUSED_FIND), suppress(hw.PredicateError):
+            read_rows(dataset, cell)
+        with patch.object(FUSED, "find", FUSED_FIND):
+            check(results, lambda: read_rows(dataset, cell), cell)
 
-    def find(shape: Any) -> Any:
-        kernel = FUSED_FIND(shape)
-        if kernel is not None:
-            used.append(shape.text)
-        return kernel
 
-    with patch.object(FUSED, "find", find):
-        check(results, dataset, cell, kernels=lambda: "fused" if used else "general")
-    results.fused_shapes.update(used)
+SPARK_READS = 2  # of the data source for each file: Spark starts a process to plan each, which takes a second
+
+
+def _run_spark(unit: Unit) -> Results:
+    """Every operator on one file, in two jobs of Spark."""
+    results, kind = Results(), TYPES[unit.names[0]]
+    rng = unit.rng()
+    values = matrix.stored_values(kind, rng)
+    dealer, paths = Dealer(kind, values, rng), Deck(SPARK_PATHS, rng)
+    layout = rng.choice(HANDMADE if arrow_array(kind, []) is None else (*HANDMADE, *PYARROW))
+    file = make_file(kind, unit.nullability, values, layout, unit.rng(layout.name))
+    results.files += 1
+    operators = [one for one in OPERATORS if not (one.startswith("raw_") and kind.physical == "INT96")]
+    asked = [(operator, paths.deal()) for operator in operators]
+    asked += [(operator, SPARK_READ) for operator in rng.sample(operators, SPARK_READS)]
+    cells = []
+    for operator, path in asked:
+        predicate, wanted, literals = question(dealer, file, operator)
+        cells.append(
+            Cell(kind.name, unit.nullability, operator, layout.name, path, predicate, file.column, wanted, literals)
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder) / "file.parquet"
+        place.write_bytes(file.data)
+        split_bytes = rng.choice((1, 1 << 20))  # a task for each row group, or one
+        found = spark.answers(
+            place, [(cell.path.terminal, cell.path.metadata, cell.predicate, split_bytes) for cell in cells]
+        )
+    for cell, answer in zip(cells, found, strict=True):
+
+        def read(answer: list[int] | Exception = answer) -> list[int]:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        check(results, read, cell, way=IN_SPARK)
+    return results
 
 
 # ---------------------------------------------------------------- all of it
