@@ -174,8 +174,10 @@ class OpenFile:
         return self
 
     def turn_to(self, source: Source) -> None:
-        """Open this file and close the one before, if it is another."""
-        if source is not self._source:
+        """Open this file and close the one before, if it is another; the same one must still be what it was."""
+        if source is self._source:
+            source.check_unchanged()
+        else:
             self.close()
             block = source.open()
             block.__enter__()

@@ -118,6 +118,9 @@ class Source:
         """Hold what reading needs (a descriptor, a map) until the block ends; blocks may nest and overlap."""
         yield self
 
+    def check_unchanged(self) -> None:
+        """Raise where the bytes surely are no longer those that the footer was read of; `open` asks that by itself."""
+
     def read(self, offset: int, length: int) -> Bytes:
         """`length` bytes at `offset`; a view of the file's memory where there is one, so not to be written to."""
         self._check(offset, length)
@@ -291,6 +294,9 @@ class LocalFile(Source):
             handle.file.close()
             raise
         return handle
+
+    def check_unchanged(self) -> None:
+        self._check_same(os.stat(self.path))  # noqa: PTH116  as above, and this runs for every row group
 
     def _check_same(self, facts: os.stat_result) -> None:
         """Another file under the same name would be read at the places that the old one's footer gives."""

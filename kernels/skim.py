@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from . import tables as t
 from .bits import read_varint64, zigzag
 from .compiled import quick_kernel
+from .quick_skim import STATISTICS_DECLINED, quick_chunk, skim_many_statistics
 from .status import BAD_HEADER, NEED_MORE, OK, TABLE_FULL, TOO_DEEP, TRUNCATED
 
 # Compact type codes.
@@ -367,6 +368,15 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                 break
             # The field itself, or an item of the list that is the field's value.
             if inside != NOTHING and (action == ENTER or (action == 0 and depth == known + 1)):
+                if action == 0 and next_row >= out.shape[0]:
+                    status = TABLE_FULL
+                    break
+                if action == 0 and inside == CHUNK:
+                    after = quick_chunk(src, pos, end, FIELD_PLAN[CHUNK], FIELD_PLAN[META], out, next_row)
+                    if after >= 0:
+                        next_row += 1
+                        pos = after
+                        continue
                 stack[frame] = struct
                 stack[frame + 1] = last
                 stack[frame + 2] = at_row
@@ -380,9 +390,6 @@ def skim(src, pos, end, struct, values_left, out, row, stack):
                 pending = -1
                 known = depth + 1
                 if action == 0:
-                    if next_row >= out.shape[0]:
-                        status = TABLE_FULL
-                        break
                     at_row = next_row
                     next_row += 1
                     fresh = True
@@ -475,6 +482,18 @@ def skim_statistics(src: NDArray[np.uint8], pos: int, end: int, table: NDArray[n
     """A Statistics struct at `pos` -> row 0 of `table` (int64[:, STATS_FIELDS]); 0 or a negative status."""
     _, _, status = skim(src, pos, end, STATISTICS, 0, table, 0, np.empty(STACK_FIELDS, np.int64))
     return status
+
+
+def skim_all_statistics(
+    src: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], table: NDArray[np.int64]
+) -> None:
+    """Statistics structs -> rows of `table` (int64[:, STATS_FIELDS]), -1 where a start is negative or one is broken."""
+    if skim_many_statistics(src, starts, ends, FIELD_PLAN[STATISTICS], table) == 0:
+        return
+    stack = np.empty(STACK_FIELDS, np.int64)
+    for row in np.flatnonzero(table[:, 0] == STATISTICS_DECLINED).tolist():
+        if skim(src, int(starts[row]), int(ends[row]), STATISTICS, 0, table, row, stack)[2] < 0:
+            table[row] = t.ABSENT
 
 
 def skim_offset_index(src: NDArray[np.uint8], pos: int, end: int, table: NDArray[np.int64]) -> int:

@@ -640,10 +640,10 @@ def test_kernel_cache_on_a_full_disk_and_then_damaged(tmp_path: Path) -> None:
     assert {file.suffix for file in left} <= {".nbc"}, "drafts stay"
 
     found = scan_once(folder)
-    assert found["loaded"] == len(left)
+    assert 0 < found["loaded"] <= len(left)  # a block inside of one that was kept is not asked for
     assert found["path"] is not None
     files = kernel_files(folder)
-    assert len(files) == found["loaded"] + found["compiled"]
+    assert found["compiled"] < len(files) <= len(left) + found["compiled"]
     found = scan_once(folder)
     assert found["loaded"] > 0 and found["compiled"] == 0
 

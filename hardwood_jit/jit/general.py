@@ -13,7 +13,8 @@ from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.group_kernel import KERNELS as GROUP_KERNELS
 from hardwood_jit.jit.kernel_cache import load
 from hardwood_jit.jit.shape import page_shape, row_shape
-from hardwood_jit.kernels.skim import skip_struct
+from hardwood_jit.kernels.skim import skim_all_statistics, skip_struct
+from hardwood_jit.kernels.tables import STATS_FIELDS
 from hardwood_jit.physical import Encoding, PhysicalType
 
 if TYPE_CHECKING:
@@ -75,9 +76,16 @@ QUICK_FILTERS = (
 )
 
 
+def load_statistics() -> None:
+    """The kernel that reads statistics of many row groups, which its first call compiles."""
+    none = np.empty(0, np.int64)
+    skim_all_statistics(np.zeros(1, np.uint8), none, none, np.empty((0, STATS_FIELDS), np.int64))
+
+
 def load_all() -> None:
     """Every kernel of SIGNATURES, with 32-bit offsets."""
     skip_struct(np.zeros(1, np.uint8), 0, 1)  # an empty struct: compiles the walker of footers and page headers
+    load_statistics()
     for name in SIGNATURES:
         for t in WIDTHS.get(name, ("",)):
             load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
@@ -111,6 +119,7 @@ def load_for(leaf: Leaf, encodings: Iterable[Encoding | int]) -> None:
 
 def load_filters(bound: BoundPredicate) -> None:
     """The kernels that a predicate needs: those that every filter uses, and the generated ones, built if need be."""
+    load_statistics()
     for name in (*FILTERS, *QUICK_FILTERS):
         for t in WIDTHS.get(name, ("",)):
             load(name, t, "int32" if "{o}" in SIGNATURES[name] else "", quick=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache
 from typing import Any, overload
 from weakref import WeakValueDictionary
 
@@ -474,12 +474,14 @@ class FileMetadata:
                 f"{place(self.source.name, group)}: {found} column chunks, the schema has {len(leaves)} columns"
             )
         table = self.chunk_table
-        plain = table[:, :, t.CHUNK_META_START] >= 0  # encrypted chunks may come without numbers
-        signs = reduce(np.bitwise_or, (table[:, :, field] for field, _ in _NEEDED))  # negative where one of them is
-        if (plain & (signs < 0)).any():
-            for field, name in _NEEDED:
-                self._refuse(plain & (table[:, :, field] < 0), f"{name} is missing")
         types = np.array([leaf.physical_type for leaf in leaves], np.int64)
+        # One look at numbers that lie side by side settles it for most files (100 000 chunks: 1 ms, else 4).
+        is_plain = not table.size or table[:, :, t.CHUNK_TYPE : t.CHUNK_DATA_OFFSET + 1].min() >= 0
+        if is_plain and (table[:, :, t.CHUNK_TYPE] == types).all():
+            return
+        plain = table[:, :, t.CHUNK_META_START] >= 0  # encrypted chunks may come without numbers
+        for field, name in _NEEDED:
+            self._refuse(plain & (table[:, :, field] < 0), f"{name} is missing")
         self._refuse(plain & (table[:, :, t.CHUNK_TYPE] != types), "physical type differs from the schema's")
 
     def _refuse(self, wrong: NDArray[np.bool_], what: str) -> None:
@@ -618,4 +620,5 @@ def read_footer(source: Source) -> FileMetadata:
     if table[0, t.HEAD_GROUPS] < 0 or table[0, t.HEAD_SCHEMA_START] < 0:
         raise CorruptFileError(f"{source.name}: the footer has no schema or no list of row groups")
     # The guess of rows is generous; a footer that is kept should not hold on to what it does not use.
-    return FileMetadata(source, footer, table[:status].copy())
+    table.resize((status, t.FOOTER_FIELDS), refcheck=False)
+    return FileMetadata(source, footer, table)

@@ -69,14 +69,11 @@ class ColumnStatistics:
 
     def __init__(self, footer: NDArray[np.uint8], chunks: NDArray[np.int64]) -> None:
         """`chunks` are the leaf's rows of the footer's table (int64[row groups, CHUNK_FIELDS])."""
-        from hardwood_jit.kernels.skim import STACK_FIELDS, STATISTICS, skim
+        from hardwood_jit.kernels.skim import skim_all_statistics
 
-        table = np.full((len(chunks), t.STATS_FIELDS), -1, np.int64)
-        stack = np.empty(STACK_FIELDS, np.int64)
-        places = chunks[:, [t.CHUNK_STATS_START, t.CHUNK_STATS_END]].tolist()
-        for number, (start, end) in enumerate(places):
-            if start >= 0 and skim(footer, start, end, STATISTICS, 0, table, number, stack)[2] < 0:
-                table[number] = -1
+        table = np.empty((len(chunks), t.STATS_FIELDS), np.int64)
+        starts, ends = chunks[:, t.CHUNK_STATS_START], chunks[:, t.CHUNK_STATS_END]
+        skim_all_statistics(footer, np.ascontiguousarray(starts), np.ascontiguousarray(ends), table)
         self._footer = footer
         self._table = table
         self.slots: NDArray[np.int64] = chunks[:, t.CHUNK_VALUES].copy()

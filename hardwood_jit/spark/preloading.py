@@ -10,7 +10,7 @@ import numpy as np
 
 from hardwood_jit.jit import kernel_cache
 from hardwood_jit.jit.decoders import SIGNATURES
-from hardwood_jit.jit.general import QUICK_FILTERS, WIDTHS
+from hardwood_jit.jit.general import QUICK_FILTERS, WIDTHS, load_statistics
 from hardwood_jit.kernels import compiled
 from hardwood_jit.kernels.skim import skip_struct
 
@@ -52,7 +52,10 @@ def _is_on_disk(name: str, t: str, o: str, quick: bool) -> bool:
 
 
 def _load_walker() -> None:
-    """The kernel that reads footers and page headers is compiled by its first call, so it is found by file name."""
+    """Kernels of footers and page headers are compiled by their first call, so they are found by file name."""
     assert compiled.FOLDER.path is not None
-    if any(Path(compiled.FOLDER.path).glob("skim.skim-*.nbc")):
+    folder = Path(compiled.FOLDER.path)
+    if any(folder.glob("skim.skim-*.nbc")):
         skip_struct(np.zeros(1, np.uint8), 0, 1)  # an empty struct
+    if any(folder.glob("quick_skim.skim_many_statistics-*.nbc")):
+        load_statistics()
