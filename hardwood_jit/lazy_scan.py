@@ -56,6 +56,7 @@ class Scan:
     def __init__(self, dataset: Dataset, selection: Selection) -> None:
         self._dataset = dataset
         self._selection = selection
+        self._bound: BoundPredicate | None = None  # once somebody has asked for it
 
     # Narrowing
 
@@ -453,8 +454,12 @@ class Scan:
         bound = self.bound_predicate()
         if bound is not None:
             leaves |= {leaf.index for leaf in bound.leaves if leaf.index < len(metadata.schema.leaves)}
-        stored = metadata.chunk_table[:, sorted(leaves), tables.CHUNK_COMPRESSED]
-        return 0 < int(stored.sum()) < TINY_GROUP * len(stored)
+        wanted = tuple(sorted(leaves))
+        known: tuple[tuple[int, ...], int] | None = metadata.memo.get("stored bytes")
+        if known is None or known[0] != wanted:
+            stored = int(metadata.chunk_table[:, list(wanted), tables.CHUNK_COMPRESSED].sum())
+            known = metadata.memo["stored bytes"] = wanted, stored
+        return 0 < known[1] < TINY_GROUP * len(metadata.chunk_table)
 
     def _job(self, schema: Schema, wanted: Callable[[Leaf], Any], bounded: bool) -> ScanJob:
         from hardwood_jit.group_scan import ScanJob
@@ -472,7 +477,8 @@ class Scan:
     def _planner(self, job: ScanJob) -> TaskPlanner:
         from hardwood_jit.scan_tasks import TaskPlanner
 
-        return TaskPlanner(self._dataset, self._selection, job.schema, job.metrics)
+        bound = None if self._dataset._partitions else self.bound_predicate()
+        return TaskPlanner(self._dataset, self._selection, job.schema, job.metrics, bound)
 
     def _plan(self) -> Iterator[GroupPlan]:
         if self._selection.predicate is not None and self._dataset._partitions:
@@ -490,7 +496,11 @@ class Scan:
         'fare'
         """
         predicate = self._selection.predicate
-        return None if predicate is None else bind(predicate, self._dataset.schema)
+        if predicate is None:
+            return None
+        if self._bound is None:
+            self._bound = bind(predicate, self._dataset.schema)
+        return self._bound
 
     def _check_open(self) -> None:
         if self._dataset._closed:

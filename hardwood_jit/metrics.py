@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hardwood_jit.physical import PhysicalType
@@ -120,7 +121,8 @@ class StageMetrics:
 
     files: list[str] = field(default_factory=list)  # dropped as a whole: why each of them
     groups: list[DroppedGroup] = field(default_factory=list)
-    at_once: list[tuple[ScanFile, list[int]]] = field(default_factory=list)  # row groups dropped together
+    # Row groups dropped together, and why each of them; None where statistics say it.
+    at_once: list[tuple[ScanFile, list[int], dict[int, str] | None]] = field(default_factory=list)
     rows: int = 0  # without a match, in row groups that were not dropped as a whole
     pages: int = 0  # in those row groups, of columns that the scan touches; counted only for `explain`
     page_bytes: int = 0
@@ -129,18 +131,22 @@ class StageMetrics:
     @property
     def dropped(self) -> list[DroppedGroup]:
         """All row groups that were dropped as a whole; of those dropped together the facts are gathered only here."""
-        return [*(group for file, numbers in self.at_once for group in _described(file, numbers)), *self.groups]
+        return [*(group for part in self.at_once for group in _described(*part)), *self.groups]
 
     @property
     def dropped_count(self) -> int:
-        return len(self.groups) + sum(len(numbers) for _, numbers in self.at_once)
+        return len(self.groups) + sum(len(numbers) for _, numbers, _ in self.at_once)
 
 
-def _described(file: ScanFile, numbers: Sequence[int]) -> Iterator[DroppedGroup]:
+def _described(file: ScanFile, numbers: Sequence[int], reasons: dict[int, str] | None) -> Iterator[DroppedGroup]:
     assert file.prover is not None
     for number in numbers:
         group = file.metadata.row_groups[number]
-        yield DroppedGroup(file, number, group.num_rows, file.prover.verdicts(number, group.columns).why)
+        if reasons is None:
+            why = file.prover.verdicts(number, group.columns).why
+        else:
+            why = partial(str, reasons[number])
+        yield DroppedGroup(file, number, group.num_rows, why)
 
 
 class ConjunctOrder:
@@ -213,11 +219,13 @@ class Metrics:
                 found = self.stages[stage] = StageMetrics()
             found.groups.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
 
-    def drop_groups(self, stage: str, file: ScanFile, numbers: list[int]) -> None:
-        """Whole row groups of a file in which a stage has found that no row passes."""
+    def drop_groups(
+        self, stage: str, file: ScanFile, numbers: list[int], reasons: dict[int, str] | None = None
+    ) -> None:
+        """Whole row groups of a file in which a stage has found that no row passes; `reasons` as in StageMetrics."""
         if numbers:
             with self._lock:
-                self.stages.setdefault(stage, StageMetrics()).at_once.append((file, numbers))
+                self.stages.setdefault(stage, StageMetrics()).at_once.append((file, numbers, reasons))
 
     def drop_file(self, stage: str, why: str) -> None:
         """One file more of which a stage has found, without its footer, that no row passes."""

@@ -185,15 +185,15 @@ def _excluded(file: ScanFile, leaf: Leaf, groups: Sequence[int], hashes: NDArray
     """The row groups whose filter of a column holds none of the hashes."""
     places = _bitset_places(file, leaf, groups)
     asked = [group for group in groups if places[group] is not None]
-    ranges: list[tuple[int, int]] = []
-    for group in asked:
-        start, num_bytes = places[group] or (0, BLOCK_BYTES)
-        ranges += [(start + BLOCK_BYTES * block, BLOCK_BYTES) for block in blocks_of(hashes, num_bytes).tolist()]
     if not asked:
         return []
-    blocks = np.stack(file.source.read_all(ranges))
-    held = is_in_block(np.tile(hashes, len(asked)), blocks).reshape(len(asked), len(hashes))
-    return [group for group, bits in zip(asked, held, strict=True) if not bits.any()]
+    starts, sizes = np.array([places[group] for group in asked], np.int64).T
+    offsets = starts[:, None] + BLOCK_BYTES * blocks_of(hashes[None, :], sizes[:, None])
+    ranges = [(offset, BLOCK_BYTES) for offset in offsets.ravel().tolist()]
+    blocks = np.empty((len(ranges), BLOCK_BYTES), np.uint8)
+    file.source.read_ranges(ranges, list(blocks))
+    held = is_in_block(np.tile(hashes, len(asked)), blocks).reshape(offsets.shape).any(axis=1)
+    return [group for group, may_be in zip(asked, held.tolist(), strict=True) if not may_be]
 
 
 def _bitset_places(file: ScanFile, leaf: Leaf, groups: Sequence[int]) -> dict[int, tuple[int, int] | None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +43,15 @@ class GroupTask:
 class TaskPlanner:
     """The tasks of one run of a scan, made as far as somebody asks for the next."""
 
-    def __init__(self, dataset: Dataset, selection: Selection, schema: Schema, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        selection: Selection,
+        schema: Schema,
+        metrics: Metrics,
+        bound: BoundPredicate | None = None,
+    ) -> None:
+        """`bound` is the predicate bound to the dataset's schema, where somebody has done that already."""
         self._dataset = dataset
         self._selection = selection
         self._schema = schema
@@ -56,7 +63,8 @@ class TaskPlanner:
         self.skip_left = selection.skip or 0
         # Of tail() with a predicate: rows that have come out so far, from the end on.
         self._rows_out = 0
-        self._bound: tuple[Schema, BoundPredicate] | None = None  # of the last file
+        # The predicate bound to the schema of the last file.
+        self._bound: tuple[Schema, BoundPredicate] | None = None if bound is None else (dataset.schema, bound)
 
     def plans(self) -> Iterator[GroupPlan]:
         """The row groups by position, whatever the predicate, in files that partition columns leave."""
@@ -125,7 +133,7 @@ class TaskPlanner:
                 self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
             groups = np.flatnonzero(left).tolist()
             if len(groups) >= MANY_GROUPS and file.prover is not None and not self._is_limited:
-                groups = self._without_excluded(file, number, groups)
+                groups = self._without_excluded(file, groups)
             for group in reversed(groups) if backward else groups:
                 yield file, GroupPlan(number, group, RowRanges.all(int(rows[group])), True)
 
@@ -134,15 +142,13 @@ class TaskPlanner:
         """Whether the scan may end before its last row group: then nothing is asked ahead."""
         return self._selection.head is not None or self._selection.tail is not None
 
-    def _without_excluded(self, file: ScanFile, number: int, groups: list[int]) -> list[int]:
+    def _without_excluded(self, file: ScanFile, groups: list[int]) -> list[int]:
         """Row groups whose bloom filters leave room for a match, asked together."""
         started = time.perf_counter_ns()
         with file.source.open():
             excluded = bloom_exclusions(file, groups)
-        for group, reason in excluded.items():
-            plan = GroupPlan(number, group, RowRanges.all(int(file.metadata.group_rows[group])), True)
-            self._metrics.drop(BLOOM, file, plan, partial(str, reason))
         if excluded:
+            self._metrics.drop_groups(BLOOM, file, sorted(excluded), excluded)
             self._metrics.took(BLOOM, time.perf_counter_ns() - started)
         return [group for group in groups if group not in excluded]
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hardwood_jit.batch import Batch
-from hardwood_jit.cascade import FilteredGroup
+from hardwood_jit.cascade import FilteredGroup, is_read_whole
 from hardwood_jit.group_columns import GroupColumns
 from hardwood_jit.group_scan import GroupScan, ScanJob, bare_batches
 from hardwood_jit.memory import Scratch
@@ -89,8 +89,8 @@ def _batches_of_file(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterato
     def general_way(known: tuple[Bytes, int] | None = None) -> FilteredGroup:
         return FilteredGroup(job, file, plan, proof, columns, scratch, job.metrics.group(), task.limit, known)
 
-    groups = whole_groups(job, file)
-    if groups.takes(plan, proof, columns.row_count, task.limit):
+    groups = whole_groups(job, file) if plan.whole and is_read_whole(proof, columns.row_count) else None
+    if groups is not None and groups.takes(plan, columns.row_count, task.limit):
         return groups.batches(plan, proof, columns.row_count, scratch, general_way)
     return general_way().batches()
 

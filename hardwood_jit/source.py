@@ -314,12 +314,12 @@ class LocalFile(Source):
         return handle
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]], outs: Sequence[Bytes]) -> None:
-        # Opened and counted once for all: this runs for every row group.
+        # Opened and counted once for all: this runs for every row group, and for a block of each of a hundred filters.
         total = 0
         with self.open():
             for (offset, length), out in zip(ranges, outs, strict=True):
                 self._check(offset, length)
-                self._fill_open(offset, out[:length])
+                self._fill_open(offset, out if len(out) == length else out[:length])
                 total += length
         with self._lock:
             self._ranges += len(ranges)
@@ -332,10 +332,10 @@ class LocalFile(Source):
     def _fill_open(self, offset: int, out: Bytes) -> None:
         """As _fill, inside `open()`."""
         descriptor = self._opened().file.fileno()
-        filled = 0
-        while filled < out.size:  # one call gives at most 2 GiB
+        size, filled = len(out), 0
+        while filled < size:  # one call gives at most 2 GiB
             try:
-                got = os.preadv(descriptor, [out[filled:].data], offset + filled)
+                got = os.preadv(descriptor, [out[filled:] if filled else out], offset + filled)
             except OSError as error:
                 error.filename = error.filename or self.path  # the descriptor alone names nothing
                 raise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardwood_jit.batch import Batch
-from hardwood_jit.cascade import FEW_SURVIVORS, WINDOW_ROWS, FilteredGroup, is_read_whole
+from hardwood_jit.cascade import FEW_SURVIVORS, WINDOW_ROWS, FilteredGroup
 from hardwood_jit.header_proofs import LEAST_PAGE
 from hardwood_jit.kernels import tables
 from hardwood_jit.memory import Scratch
@@ -94,11 +94,11 @@ class WholeGroups:
         self._values: list[list[int]] = table[..., tables.CHUNK_VALUES].tolist()
         self._has_index: list[bool] = (table[..., tables.CHUNK_OFFSET_INDEX] > 0).all(axis=1).tolist()
 
-    def takes(self, plan: GroupPlan, proof: GroupProof, row_count: int, limit: int | None) -> bool:
-        """Whether a row group is filtered here."""
+    def takes(self, plan: GroupPlan, row_count: int, limit: int | None) -> bool:
+        """Whether a row group that is read as a whole is filtered here."""
         if not self.is_possible or self._has_declined or limit is not None or row_count > WINDOW_ROWS:
             return False
-        if not plan.whole or not self._good[plan.row_group] or not is_read_whole(proof, row_count):
+        if not self._good[plan.row_group]:
             return False
         total = self._job.metrics.total
         return not total.rows_in or total.rows_out <= DENSE_SHARE * total.rows_in

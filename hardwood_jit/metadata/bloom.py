@@ -141,10 +141,10 @@ _SALT = np.array(
 )
 
 
-def blocks_of(hashes: NDArray[np.uint64], num_bytes: int) -> NDArray[np.int64]:
-    """The number of the block that each hash belongs to, in a filter of so many bytes."""
+def blocks_of(hashes: NDArray[np.uint64], num_bytes: int | NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the block that each hash belongs to, in a filter of so many bytes; arrays are broadcast."""
     high = hashes >> np.uint64(32)
-    return ((high * np.uint64(num_bytes // BLOCK_BYTES)) >> np.uint64(32)).astype(np.int64)
+    return ((high * np.asarray(num_bytes // BLOCK_BYTES, np.uint64)) >> np.uint64(32)).astype(np.int64)
 
 
 def is_in_block(hashes: NDArray[np.uint64], blocks: NDArray[np.uint8]) -> NDArray[np.bool_]:
