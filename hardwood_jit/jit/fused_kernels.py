@@ -31,6 +31,8 @@ Kernel = Callable[..., int]
 _CONFIG: Any = numba.config
 COMPILES = not _CONFIG.DISABLE_JIT  # without JIT the general kernels, which people can step through, do everything
 
+CHILDREN = 2  # that a shape is given to, before it is left to the general kernels
+
 CHILD = """
 import pickle, sys
 from hardwood_jit.jit.fused_kernels import FUSED
@@ -49,6 +51,7 @@ class FusedKernels:
         self._modules: dict[KernelShape, tuple[ModuleType, str]] = {}
         self._prepared: set[str] = set()  # kernels of the package that are known to be built
         self._wanted: dict[KernelShape | str, int] = {}  # scans that could have used it
+        self._tried: dict[KernelShape | str, int] = {}  # children that were to build it
         self._child: subprocess.Popen[bytes] | None = None
         if hasattr(os, "register_at_fork"):
             # Another thread may hold the lock at the moment of a fork, and in the child nobody would give it back.
@@ -122,8 +125,12 @@ class FusedKernels:
             if self.building == "child" and FOLDER.path is not None:
                 if self._child is not None and self._child.poll() is None:
                     return  # one at a time; the next scan asks again
-                shapes, self._wanted = list(self._wanted), {}
-                self._child = _start_child(shapes)
+                # On a full disk nothing would ever be found, and every scan would start a child.
+                shapes = [shape for shape in self._wanted if self._tried.get(shape, 0) < CHILDREN]
+                self._wanted = {}
+                self._tried.update({shape: self._tried.get(shape, 0) + 1 for shape in shapes})
+                if shapes:
+                    self._child = _start_child(shapes)
                 return
             ripe = [shape for shape, uses in self._wanted.items() if uses > 1 or self.building == "here"]
         self.build(ripe)
@@ -136,7 +143,7 @@ class FusedKernels:
     def forget(self) -> None:
         """Drop all kernels from memory, for tests."""
         with self._lock:
-            for state in (self._kernels, self._origins, self._modules, self._wanted, self._prepared):
+            for state in (self._kernels, self._origins, self._modules, self._wanted, self._tried, self._prepared):
                 state.clear()
 
     def path(self, shape: KernelShape) -> Path | None:

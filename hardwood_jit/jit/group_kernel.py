@@ -199,7 +199,7 @@ class GroupKernel:
             scratch.arena("group").buffer, self._bodies, self._slices, self._validity, scratch.counts, hit, hits, mask,
             self._infos, did, self._positions,
         )  # fmt: skip
-        return count, did
+        return int(count), did
 
     def take(self, outputs: GroupOutputs, low: int, high: int) -> tuple[Column, ...] | None:
         """Output columns of the survivors number low .. high; None where kernels decline."""

@@ -46,15 +46,21 @@ def test_without_atheris_the_command_says_what_to_install(
 def test_files_are_read_and_filtered_by_kernels_that_are_not_compiled() -> None:
     code = """
 from tests.fuzz.coverage import read_everything
-from tests.fuzz.runner import REPOSITORY
 from tests.fuzz.targets import all_targets
+from tests.fuzz.worker import prepare
 import hardwood_jit as hw
+from hardwood_jit.jit.group_kernel import GroupKernel
+prepare()
+taken = []
+take = GroupKernel.take
+GroupKernel.take = lambda *arguments: taken.append(take(*arguments)) or taken[-1]
 for name, target in all_targets().items():
     file = target.build(target.seeds[0])
     read_everything(file)
     x = hw.open(file).schema.leaves[0].path
     column = hw.col(x).any() if "levels" in name else hw.col(x)
     assert hw.scan(file).filter(column.is_not_null()).threads(1).to_arrow().num_rows > 0, name
+assert sum(columns is not None for columns in taken) > 5, taken
 """
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)

@@ -18,6 +18,7 @@ import pytest
 
 import hardwood_jit as hw
 from hardwood_jit import cascade, col
+from hardwood_jit.jit import fused_kernels
 from hardwood_jit.jit.codegen import source_of
 from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.shape import page_shape, row_shape
@@ -170,3 +171,18 @@ def test_building_never_starts_no_child(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(FUSED, "building", "never")
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: pytest.fail("a child was started"))
     assert ids(col("b") > 17)
+
+
+def test_shape_that_children_do_not_leave_on_disk_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk: each scan wants it again, but not each may start a process."""
+    started: list[list[Any]] = []
+
+    def start(shapes: list[Any]) -> None:
+        started.append(shapes)
+
+    monkeypatch.setattr(FUSED, "building", "child")
+    monkeypatch.setattr(fused_kernels, "_start_child", start)
+    predicate = ~((col("a") > col("b")) & (col("id") > 3) & (col("b") > 17) & (col("a") > 18)) & (col("a") > -49)
+    first = ids(predicate)
+    assert [ids(predicate) for _ in range(5)] == [first] * 5
+    assert len(started) == 2 and started[0] == started[1]
