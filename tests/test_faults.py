@@ -31,10 +31,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hardwood_jit as hw
-from hardwood_jit import col
+from hardwood_jit import col, whole_group
 from hardwood_jit.errors import CorruptFileError
 from hardwood_jit.source import LocalFile
 from tests.support import pages as p
+from tests.support.columns import column_records
 
 GROUPS, GROUP_ROWS = 20, 1000
 ROWS = GROUPS * GROUP_ROWS
@@ -357,7 +358,7 @@ def scripted(code: str, *arguments: str, **changes: str) -> subprocess.Popen[str
 CONTROL_C = """
 import sys, threading, time
 import hardwood_jit as hw
-from hardwood_jit import col
+from hardwood_jit import col, whole_group
 dataset = hw.open(sys.argv[1])
 threads, filtered = int(sys.argv[2]), sys.argv[3] == "filter"
 scan = dataset.scan().threads(threads)
@@ -420,6 +421,53 @@ def test_consumer_that_goes_away_half_way(path: Path, narrow: str, form: str, ho
     assert keys_of(NARROW[narrow](dataset.scan().threads(3))) == rows_of(narrow)
 
 
+LARGE = 60_000  # rows, whose scratch memory is large enough to be recycled
+
+
+def large_table() -> pa.Table:
+    content = table(rows=LARGE)
+    return content.append_column("real", pa.array(np.arange(LARGE) / 8, mask=np.arange(LARGE) % 7 == 0))
+
+
+def parts_of(batch: hw.Batch) -> list[Any]:
+    """Everything that a batch holds, by itself."""
+    return [column_records(column) for column in batch.columns]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["row groups as a whole", "window by window"])
+@pytest.mark.parametrize("narrow", ["filter", "everything"])
+def test_batches_of_a_dropped_scan_keep_their_memory(narrow: str, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scratch memory of a scan that ends goes to the next one: no batch may lie in it."""
+    monkeypatch.setattr(whole_group, "IS_USED", whole)
+    out = io.BytesIO()
+    pq.write_table(large_table(), out, row_group_size=LARGE // 2)
+    dataset = hw.open(out.getvalue())
+    for threads in (1, 2):
+        scan = NARROW[narrow](dataset.scan().threads(threads).batch_size(5_000))
+        wanted = [parts_of(batch) for batch in scan.batches()]
+        batches = scan.batches()
+        kept = [next(batches), next(batches), next(batches)]
+        del batches
+        others = [scan.to_arrow() for _ in range(3)]
+        assert [parts_of(batch) for batch in kept] == wanted[:3]
+        assert others[0].equals(others[2])
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["row groups as a whole", "window by window"])
+def test_scans_that_take_turns_on_one_thread(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_group, "IS_USED", whole)
+    out = io.BytesIO()
+    pq.write_table(large_table(), out, row_group_size=LARGE // 3)
+    dataset = hw.open(out.getvalue())
+    scans = [dataset.scan().filter(col("mixed") > bound).threads(1).batch_size(2_000) for bound in (300, 500, 700)]
+    wanted = [[parts_of(batch) for batch in scan.batches()] for scan in scans]
+    found: list[list[Any]] = [[], [], []]
+    for turn in itertools.zip_longest(*(scan.batches() for scan in scans)):
+        for into, batch in zip(found, turn, strict=True):
+            into += [] if batch is None else [parts_of(batch)]
+    assert found == wanted
+
+
 # Many threads and forks
 
 
@@ -463,7 +511,7 @@ FORKS = """
 import multiprocessing, os, signal, sys, threading, warnings
 warnings.simplefilter("ignore")  # Python says itself that forks and threads do not go well together
 import hardwood_jit as hw
-from hardwood_jit import col
+from hardwood_jit import col, whole_group
 path = sys.argv[1]
 dataset = hw.open(path)
 scan = dataset.scan().threads(2).filter(col("mixed") > 500)
