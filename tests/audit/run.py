@@ -379,11 +379,13 @@ class Unit:
 
 
 def all_units(seed: int, share: float = 1.0) -> list[Unit]:
-    columns = [Unit("column", (name,), nullability, seed, share) for name in TYPES for nullability in NULLABILITIES]
+    columns = [[Unit("column", (name,), nullability, seed, share) for name in TYPES] for nullability in NULLABILITIES]
     pairs = [Unit("pair", pair, "optional", seed, share) for pair in PAIRS]
     lists = [Unit("list", (name,), "list", seed, share) for name in LISTED]
     fused = [Unit("fused", (name,), "all", seed, share) for name in FUSED_TYPES]
-    return [*fused, *columns, *pairs, *lists, *(spark_units(seed, share) if spark.has_spark() else ())]
+    # A run may end half-way: every type comes once, then all other ways, before any type comes again.
+    in_spark = spark_units(seed, share) if spark.has_spark() else []
+    return [*fused, *columns[0], *pairs, *lists, *in_spark, *itertools.chain(*columns[1:])]
 
 
 def spark_units(seed: int, share: float) -> list[Unit]:
