@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hardwood_jit.lazy_scan import Scan
-from hardwood_jit.spark.reports import Report, gathered, total
+from hardwood_jit.spark.reading import session_reports
+from hardwood_jit.spark.reports import Report, Reports, gathered, total
 from hardwood_jit.spark.source_options import SPLIT_BYTES, SourceOptions
 from hardwood_jit.spark.splits import SplitPlan, plan_splits, without_damaged_files
 
@@ -50,8 +52,9 @@ class ReadExplanation:
         )
         lines += [f"  {'skipped':<13} {line}" for line in facts["skipped"]]
         if not self.reports:
-            hint = "of a DataFrame by hw_spark.read or map_batches, run it first"
-            lines.append(f"  {'tasks':<13} none has reported ({hint})")
+            lines.append(
+                f"  {'tasks':<13} none has reported (run a DataFrame first, in a session with hw_spark.register)"
+            )
             return "\n".join(lines)
         done = total(self.reports)
         lines.append(
@@ -82,7 +85,7 @@ class SparkExplanation:
       to be tested
         1. id > 3
       splits        1; the driver dropped 1 of 2 row groups
-      tasks         none has reported (of a DataFrame by hw_spark.read or map_batches, run it first)
+      tasks         none has reported (run a DataFrame first, in a session with hw_spark.register)
     """
 
     reads: tuple[ReadExplanation, ...]
@@ -109,31 +112,38 @@ def explain(df_or_scan: DataFrame | Scan) -> SparkExplanation:
         return SparkExplanation((ReadExplanation(plan_splits(df_or_scan, SPLIT_BYTES)),))
     mapped = df_or_scan.__dict__.get("_hardwood_mapped")
     if mapped is not None:
-        number = None if mapped.reports is None else mapped.reports.number
-        return SparkExplanation((ReadExplanation(mapped.plan, (), tuple(gathered(number))),))
-    found = tuple(_explain_options(options) for options in _options_below(df_or_scan))
+        return SparkExplanation((ReadExplanation(mapped.plan, (), tuple(gathered(mapped.reports))),))
+    found = tuple(_explain_load(options, reports) for options, reports in _loads_below(df_or_scan))
     if not found:
         raise ValueError("this DataFrame reads nothing with hardwood_jit: make it with hw_spark.read or map_batches")
     return SparkExplanation(found)
 
 
-def _options_below(frame: Any) -> list[SourceOptions]:
-    """Options of our relations in the plan of a DataFrame, each load() once."""
-    found: dict[str, SourceOptions] = {}
+def _loads_below(frame: Any) -> list[tuple[SourceOptions, Reports | None]]:
+    """Options of our relations in the plan of a DataFrame, each load() once, and where its tasks report."""
+    from pyspark.sql.types import StructType
+
+    from hardwood_jit.spark.source import reports_of
+
+    session = session_reports(frame.sparkSession)
+    found: dict[str, tuple[SourceOptions, Reports | None]] = {}
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
     for number in range(leaves.size()):
         leaf = leaves.apply(number)
         if leaf.getClass().getName() != RELATION or leaf.table().name() != "hardwood":
             continue
         texts = {str(entry.getKey()): str(entry.getValue()) for entry in leaf.options().entrySet()}
-        found.setdefault(repr(sorted(texts.items())), SourceOptions.of_texts(texts))
+        options = SourceOptions.of_texts(texts)
+        schema = StructType.fromJson(json.loads(leaf.schema().json()))
+        reports = reports_of(options, schema, None if session is None else session.number)
+        found.setdefault(repr((sorted(texts.items()), schema)), (options, reports))
     return list(found.values())
 
 
-def _explain_options(options: SourceOptions) -> ReadExplanation:
+def _explain_load(options: SourceOptions, reports: Reports | None) -> ReadExplanation:
     scan = options.scan()
     skipped: list[str] = []
     if options.ignore_corrupt:
         scan, skipped = without_damaged_files(scan)
     plan = plan_splits(scan, options.split_bytes, options.parallelism, skipped)
-    return ReadExplanation(plan, tuple(skipped), tuple(gathered(options.accumulator)))
+    return ReadExplanation(plan, tuple(skipped), tuple(gathered(reports)))

@@ -6,20 +6,23 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from hardwood_jit.plan.predicate import as_predicate
-from hardwood_jit.spark.reports import new_reports
+from hardwood_jit.spark.reports import Reports, new_reports
 from hardwood_jit.spark.source_options import ColumnName, SourceOptions, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_registered: WeakSet[Any] = WeakSet()  # sessions: Spark warns when a source is registered again
+# Session -> where what it loads reports. Spark warns when a source is registered again.
+_registered: WeakKeyDictionary[Any, Reports | None] = WeakKeyDictionary()
 
 
 def register(spark: SparkSession) -> None:
     """Make `spark.read.format("hardwood")` and `spark.readStream.format("hardwood")` known to a session.
+
+    Tasks of what the session reads from then on report to the driver: see `hw_spark.explain`.
 
     ```python
     hw_spark.register(spark)
@@ -28,10 +31,16 @@ def register(spark: SparkSession) -> None:
     """
     if spark in _registered:
         return
-    from hardwood_jit.spark.source import HardwoodDataSource
+    from hardwood_jit.spark.source import HardwoodDataSource, reporting_to
 
-    spark.dataSource.register(HardwoodDataSource)
-    _registered.add(spark)
+    reports = new_reports(spark)
+    spark.dataSource.register(HardwoodDataSource if reports is None else reporting_to(reports.number))
+    _registered[spark] = reports
+
+
+def session_reports(spark: Any) -> Reports | None:
+    """Where tasks of the plain format report in a session; None before `register`."""
+    return _registered.get(spark)
 
 
 def read(

@@ -3,11 +3,15 @@
 Accumulators work in the workers of Python data sources, too, though Spark documents it only for RDDs: a worker that
 knows the number of an accumulator adds to it. Updates of a failed task never arrive, and a task that ran twice is
 counted once, because reports are kept by split.
+
+A DataFrame by `read` or `map_batches` has an accumulator of its own. All that a session loads with the plain format
+share the one made by `register`; there a report also says which load it belongs to.
 """
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
@@ -73,24 +77,40 @@ SUMMED = (
 )
 
 
-class LatestBySplit:
-    """How Spark adds reports up: the latest one of every split stays."""
+KEPT_REPORTS = 10_000  # of one accumulator and, counted apart, accumulators: a session may last for months
 
-    def zero(self, value: dict[int, Report]) -> dict[int, Report]:
+Key = tuple[str, float, int]  # load, when it was planned, split
+
+
+class LatestBySplit:
+    """How Spark adds reports up: the latest one of every split stays, and the oldest make room.
+
+    >>> from hardwood_jit.spark.reports import LatestBySplit, Report
+    >>> key = ("a load", 1.0, 0)
+    >>> LatestBySplit().addInPlace({key: Report(0)}, {key: Report(0, rows_out=3)})[key].rows_out
+    3
+    """
+
+    def zero(self, value: dict[Key, Report]) -> dict[Key, Report]:
         return {}
 
-    def addInPlace(self, one: dict[int, Report], other: dict[int, Report]) -> dict[int, Report]:
-        one.update(other)
+    def addInPlace(self, one: dict[Key, Report], other: dict[Key, Report]) -> dict[Key, Report]:
+        for key, report in other.items():
+            one.pop(key, None)  # so that the order is that of arrival
+            one[key] = report
+        while len(one) > KEPT_REPORTS:
+            del one[next(iter(one))]
         return one
 
 
+@dataclass(frozen=True)
 class Reports:
-    """Where tasks leave their reports; only the accumulator's number travels to them."""
+    """Where the tasks of one load leave their reports; plain data, which travels to them."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    number: int  # of the accumulator
+    load: str = ""
 
-    def add(self, report: Report) -> None:
+    def add(self, report: Report, planned: float = 0.0) -> None:
         """In a worker: hand the report over; Spark sends it when the task has succeeded."""
         # The registry of the worker is emptied before each task, so the accumulator is made anew each time.
         from pyspark.accumulators import _accumulatorRegistry, _deserialize_accumulator
@@ -98,10 +118,10 @@ class Reports:
         accumulator = _accumulatorRegistry.get(self.number)
         if accumulator is None:
             accumulator = _deserialize_accumulator(self.number, {}, cast("Any", LatestBySplit()))
-        accumulator.add({report.split: report})
+        accumulator.add({(self.load, planned, report.split): report})
 
 
-_gathered: dict[int, Any] = {}  # the driver's accumulators, which Spark's Python side holds weakly
+_gathered: OrderedDict[int, Any] = OrderedDict()  # the driver's accumulators, which Spark's Python side holds weakly
 
 
 def new_reports(spark: Any) -> Reports | None:
@@ -112,10 +132,16 @@ def new_reports(spark: Any) -> Reports | None:
         return None
     accumulator = context.accumulator({}, cast("Any", LatestBySplit()))
     _gathered[accumulator.aid] = accumulator
+    while len(_gathered) > KEPT_REPORTS:
+        _gathered.popitem(last=False)
     return Reports(accumulator.aid)
 
 
-def gathered(number: int | None) -> list[Report]:
-    """On the driver: the reports so far, in the order of splits."""
-    accumulator = _gathered.get(-1 if number is None else number)
-    return [] if accumulator is None else [accumulator.value[split] for split in sorted(accumulator.value)]
+def gathered(reports: Reports | None) -> list[Report]:
+    """On the driver: what the tasks of a load have reported since it was last planned, in the order of splits."""
+    accumulator = None if reports is None else _gathered.get(reports.number)
+    if reports is None or accumulator is None:
+        return []
+    found = {key: report for key, report in accumulator.value.items() if key[0] == reports.load}
+    last = max((planned for _, planned, _ in found), default=0.0)
+    return [found[key] for key in sorted(found) if key[1] == last]

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
@@ -29,15 +29,20 @@ if TYPE_CHECKING:
 
 
 class SplitPartition(InputPartition):
-    """A split on its way to an executor."""
+    """A split on its way to an executor; `planned` tells plans of the same files apart."""
 
-    def __init__(self, split: Split) -> None:
+    def __init__(self, split: Split, planned: float) -> None:
         super().__init__(split.number)
         self.split = split
+        self.planned = planned
 
 
 class HardwoodDataSource(DataSource):
     """Parquet files as Spark's Python data source; `hw_spark.register` makes it known.
+
+    Tasks report to the accumulator of their `hw_spark.read`, or else to that of the session, which `register` gives to
+    a subclass. Where Spark has found this class by itself (a wheel's `pyspark_hardwood_jit`) tasks cannot report: an
+    accumulator is made by the driver's Python, of which nothing runs before the tasks do. Streams do not report.
 
     >>> from hardwood_jit.spark.source import HardwoodDataSource
     >>> HardwoodDataSource.name()
@@ -45,6 +50,8 @@ class HardwoodDataSource(DataSource):
     >>> HardwoodDataSource({"path": str(trips), "columns": "id,city"}).schema().simpleString()
     'struct<id:bigint,city:string>'
     """
+
+    session_accumulator: ClassVar[int | None] = None
 
     @classmethod
     def name(cls) -> str:
@@ -60,13 +67,29 @@ class HardwoodDataSource(DataSource):
 
     def reader(self, schema: StructType) -> HardwoodReader:
         """A reader of all files."""
-        return HardwoodReader(SourceOptions.of_texts(self.options), schema)
+        options = SourceOptions.of_texts(self.options)
+        return HardwoodReader(options, schema, reports_of(options, schema, self.session_accumulator))
 
     def streamReader(self, schema: StructType) -> HardwoodStreamReader:
         """A reader of files as they arrive."""
         from hardwood_jit.spark.stream import HardwoodStreamReader
 
         return HardwoodStreamReader(SourceOptions.of_texts(self.options), schema)
+
+
+def reporting_to(accumulator: int) -> type[HardwoodDataSource]:
+    """The source for one session, whose tasks report to its accumulator."""
+
+    class Reporting(HardwoodDataSource):
+        session_accumulator = accumulator
+
+    return Reporting
+
+
+def reports_of(options: SourceOptions, schema: StructType, session_accumulator: int | None) -> Reports | None:
+    """Where the tasks of a load report; the same wherever it is asked for with the same options."""
+    number = session_accumulator if options.accumulator is None else options.accumulator
+    return None if number is None else Reports(number, options.digest(schema.simpleString()))
 
 
 def readable_scan(options: SourceOptions, paths: Sequence[str] | None) -> tuple[Scan, list[str]]:
@@ -88,9 +111,10 @@ def scan_for_schema(options: SourceOptions, schema: StructType, scan: Scan) -> S
 class HardwoodReader(DataSourceReader):
     """Plans in a Python process beside the driver, reads in workers."""
 
-    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+    def __init__(self, options: SourceOptions, schema: StructType, reports: Reports | None) -> None:
         self._options = options
         self._schema = schema
+        self._reports = reports
 
     def partitions(self) -> Sequence[InputPartition]:
         """One per split; Spark asks once per `load()`, when its first query is planned."""
@@ -98,7 +122,7 @@ class HardwoodReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one split, in a worker."""
-        return read_partition(self._options, self._schema, partition)
+        return read_partition(self._options, self._schema, partition, self._reports)
 
 
 def partitions_of(options: SourceOptions, schema: StructType, paths: Sequence[str] | None) -> list[InputPartition]:
@@ -106,14 +130,23 @@ def partitions_of(options: SourceOptions, schema: StructType, paths: Sequence[st
     scan, skipped = readable_scan(options, paths)
     scan = scan_for_schema(options, schema, scan)
     plan = plan_splits(scan, options.split_bytes, options.parallelism or os.cpu_count(), skipped)
-    return [SplitPartition(split) for split in plan.splits]
+    planned = time.time()
+    return [SplitPartition(split, planned) for split in plan.splits]
 
 
-def read_partition(options: SourceOptions, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def read_partition(
+    options: SourceOptions, schema: StructType, partition: InputPartition, reports: Reports | None
+) -> Iterator[pa.RecordBatch]:
     """The batches of one split in Spark's Arrow schema."""
     started = time.perf_counter()  # before imports, which a first task pays for, too
     from hardwood_jit.spark.tasks import split_batches
 
     assert isinstance(partition, SplitPartition)
-    reports = None if options.accumulator is None else Reports(options.accumulator)
-    return split_batches(partition.split, schema, reports, started, ignore_corrupt=options.ignore_corrupt)
+    return split_batches(
+        partition.split,
+        schema,
+        reports,
+        started,
+        planned=partition.planned,
+        ignore_corrupt=options.ignore_corrupt,
+    )

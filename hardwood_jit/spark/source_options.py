@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hardwood_jit.plan.predicate import Predicate, as_predicate
@@ -77,6 +78,16 @@ class SourceOptions:
             "accumulator": self.accumulator,
         }
         return texts | {name: str(value) for name, value in numbers.items() if value is not None}
+
+    def digest(self, schema: str) -> str:
+        """A short name of what is loaded, the same in all processes; which accumulator it reports to is no part of it.
+
+        >>> from hardwood_jit.spark.source_options import SourceOptions
+        >>> SourceOptions(("trips/",), accumulator=1).digest("") == SourceOptions(("trips/",), accumulator=2).digest("")
+        True
+        """
+        texts = sorted(replace(self, accumulator=None).as_texts().items())
+        return hashlib.blake2b(json.dumps([texts, schema]).encode(), digest_size=8).hexdigest()
 
     def scan(self, paths: Sequence[str] | None = None) -> Scan:
         """The scan that these options describe, of other paths if some are given."""

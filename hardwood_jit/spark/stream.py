@@ -78,7 +78,7 @@ class HardwoodStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one split, in a worker."""
-        return read_partition(self._options, self._schema, partition)
+        return read_partition(self._options, self._schema, partition, None)
 
     def commit(self, end: Offset) -> None:
         """Nothing to let go of: offsets hold all there is to know."""

@@ -35,7 +35,13 @@ BATCH_ROWS = 10_000  # smaller batches are joined up to this size, Spark's own: 
 
 
 def split_batches(
-    split: Split, wanted: StructType | None, reports: Reports | None, started: float, *, ignore_corrupt: bool = False
+    split: Split,
+    wanted: StructType | None,
+    reports: Reports | None,
+    started: float,
+    *,
+    planned: float = 0.0,
+    ignore_corrupt: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The batches of one task in Spark's Arrow schema; its report, timed from `started`, follows the last one."""
     report = Report(split=split.number, host=socket.gethostname(), process=os.getpid(), skipped=list(split.skipped))
@@ -55,7 +61,7 @@ def split_batches(
     report.seconds = time.perf_counter() - started
     report.kernels_loaded, report.kernels_compiled = FOLDER.loaded - loaded, FOLDER.compiled - compiled
     if reports is not None:
-        reports.add(report)
+        reports.add(report, planned)
 
 
 def _piece_batches(piece: Piece, wanted: StructType | None, report: Report) -> Iterator[pa.RecordBatch]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +12,8 @@ import pytest
 
 import hardwood_jit as hw
 from hardwood_jit import spark as hw_spark
+from hardwood_jit.spark.source import HardwoodDataSource, HardwoodReader
+from hardwood_jit.spark.source_options import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,8 +66,46 @@ def test_a_task_that_dies_in_mid_scan_is_repeated_and_no_row_comes_twice(
     assert hw_spark.explain(frame).as_dict()["reads"][0]["total"]["rows_out"] == ROWS
 
 
-def test_a_worker_of_the_data_source_that_is_killed(spark: SparkSession, numbers: Path, tmp_path: Path) -> None:
-    """The worker is killed from outside, by what comes after the scan in the same process tree."""
+@pytest.mark.parametrize("way", ["killed", "failing"])
+def test_a_worker_of_the_data_source_that_dies_in_mid_scan(
+    spark: SparkSession, numbers: Path, tmp_path: Path, way: str
+) -> None:
+    """The process that decodes dies: each split once, with a batch already on its way."""
+    marks = str(tmp_path)
+
+    class DyingReader(HardwoodReader):
+        def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+            import os
+            import signal
+            from pathlib import Path
+
+            for count, batch in enumerate(super().read(partition)):
+                mark = Path(marks) / str(partition.split.number)
+                if count == 1 and not mark.exists():
+                    mark.touch()
+                    if way == "killed":
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    raise RuntimeError("this task fails once")
+                yield batch
+
+    class Dying(HardwoodDataSource):
+        @classmethod
+        def name(cls) -> str:
+            return f"dying_{way}"
+
+        def reader(self, schema: Any) -> HardwoodReader:
+            options = SourceOptions.of_texts(self.options)
+            return DyingReader(options, schema, None)
+
+    spark.dataSource.register(Dying)
+    reader = spark.read.format(Dying.name()).option("columns", "id").option("batch_size", 5000)
+    frame = reader.option("split_bytes", 1).load(str(numbers))
+    assert sorted(row[0] for row in frame.collect()) == list(range(ROWS))
+    assert len(list(tmp_path.iterdir())) == ROWS // GROUP  # all have died
+
+
+def test_a_worker_behind_the_data_source_that_is_killed(spark: SparkSession, numbers: Path, tmp_path: Path) -> None:
+    """A function on the DataFrame runs in a worker of its own; the scan is repeated for it."""
     marks = str(tmp_path)
 
     def killer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -111,6 +151,9 @@ def test_damaged_files_can_be_left_out_and_are_reported(spark: SparkSession, num
     assert "a-footer.parquet" in skipped[0]
     assert "b-page.parquet: row group 0, column 'text'" in skipped[1]
     assert "skipped   " in str(hw_spark.explain(frame))
+    plain = spark.read.format("hardwood").option("ignore_corrupt", True).load(str(tmp_path))
+    assert {row["id"] for row in plain.collect()} >= {-1, -2}
+    assert hw_spark.explain(plain).as_dict()["reads"][0]["skipped"] == skipped
     option = spark.read.format("hardwood").option("ignore_corrupt", True).option("columns", "id")
     assert option.load(str(tmp_path)).count() == ROWS + 2
 

@@ -16,7 +16,7 @@ from hardwood_jit import col
 from hardwood_jit import spark as hw_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 ROWS = 2000
 GROUP = 100
@@ -123,6 +123,44 @@ def test_a_data_source_reports_too_below_filters_and_unions(spark: SparkSession,
     assert first["tasks"][0]["kernels"]
     with pytest.raises(ValueError, match="reads nothing with hardwood_jit"):
         hw_spark.explain(spark.range(3))
+
+
+def test_the_plain_format_reports_to_the_session(spark: SparkSession, trips: Path, tmp_path: Path) -> None:
+    hw_spark.register(spark)
+
+    def load(path: Path, where: str) -> DataFrame:
+        reader = spark.read.format("hardwood").option("filter", where).option("split_bytes", 1)
+        return reader.load(str(path))
+
+    low, high = load(trips, "id < 250"), load(trips, "fare >= 190")
+    assert hw_spark.explain(low).as_dict()["reads"][0]["tasks"] == []
+    assert low.union(high).count() == 350
+    (one,), (other,) = (hw_spark.explain(frame).as_dict()["reads"] for frame in (low, high))
+    assert [task["split"] for task in one["tasks"]] == [0, 1, 2]
+    assert (one["total"]["rows_out"], other["total"]["rows_out"]) == (250, 100)
+    assert one["total"]["bytes_read"] > 0
+    assert other["total"]["kernels"]
+    narrow = spark.read.format("hardwood").schema("id long").option("filter", "id < 250").option("split_bytes", 1)
+    assert hw_spark.explain(narrow.load(str(trips))).as_dict()["reads"][0]["tasks"] == []  # another load than `low`
+    # Planned anew for a file that is smaller now, there are fewer splits: reports of the old plan must not stay.
+    changing = tmp_path / "changing.parquet"
+    for rows in (300, 100):
+        pq.write_table(pa.table({"id": range(rows)}), changing, row_group_size=GROUP)
+        frame = load(changing, "id >= 0")
+        assert frame.count() == rows
+        facts = hw_spark.explain(frame).as_dict()["reads"][0]
+        assert len(facts["tasks"]) == facts["splits"] == rows // GROUP
+        assert facts["total"]["rows_out"] == rows
+
+
+def test_reports_of_a_long_session_make_room_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hardwood_jit.spark import reports
+
+    monkeypatch.setattr(reports, "KEPT_REPORTS", 3)
+    kept: dict[reports.Key, reports.Report] = {}
+    for split in (0, 1, 0, 2, 3):
+        kept = reports.LatestBySplit().addInPlace(kept, {("", 0.0, split): reports.Report(split)})
+    assert [split for _, _, split in kept] == [0, 2, 3]
 
 
 def test_a_scan_is_explained_without_running() -> None:

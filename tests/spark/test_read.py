@@ -117,6 +117,7 @@ def test_unions_views_limits_and_joins(spark: SparkSession, trips: Path) -> None
     high = hw_spark.read(spark, trips, columns=["id"], filter=col("id") >= 990)
     assert ids(low.union(high)) == [*range(10), *range(990, 1000)]
     assert ids(low.union(low)) == sorted([*range(10), *range(10)])
+    assert ids(low.filter("id < 3").union(low.filter("id > 7")).union(low.limit(0))) == [0, 1, 2, 8, 9]
     assert low.join(low.withColumnRenamed("id", "other"), col_equal("id", "other")).count() == 10
     low.createOrReplaceTempView("low")
     assert spark.sql("select sum(id) from low where id > 3").first()[0] == sum(range(4, 10))

@@ -15,7 +15,7 @@ from hardwood_jit.spark.source_options import SourceOptions
 from hardwood_jit.spark.stream import HardwoodStreamReader, seen_after
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def put(folder: Path, name: str, *ids: int) -> Path:
@@ -52,6 +52,40 @@ def test_every_file_is_read_once_over_restarts(spark: SparkSession, tmp_path: Pa
     os.utime(late, ns=(1, 1))  # moved here from elsewhere: older than all that was read
     assert run(spark, source, target) == [0, 2, 4, 6]
     assert run(spark, source, target) == [0, 2, 4, 6]
+
+
+def test_a_batch_that_failed_is_run_again_with_its_own_files_after_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The crash comes when a batch has been read and not yet been committed, and a file arrives before the restart."""
+    source, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+    written: dict[int, list[int]] = {}  # as a sink that keeps what a batch has written under the batch's number
+    crash_in: set[int] = {1}
+    hw_spark.register(spark)
+
+    def write(batch: DataFrame, number: int) -> None:
+        written[number] = sorted(row["id"] for row in batch.collect())
+        if number in crash_in:
+            raise RuntimeError("the driver dies here")
+
+    def restart() -> None:
+        reader = spark.readStream.format("hardwood").option("max_files_per_trigger", 2)
+        writer = reader.load(str(source)).writeStream.foreachBatch(write)
+        query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        assert query.awaitTermination(120)
+
+    for number in range(3):
+        path = put(source, f"file-{number}", number)
+        os.utime(path, ns=(number, number))
+    with pytest.raises(Exception, match="the driver dies here"):
+        restart()
+    assert written == {0: [0, 1], 1: [2]}
+    del written[1]
+    late = put(source, "late", 9)
+    os.utime(late, ns=(0, 0))
+    crash_in.clear()
+    restart()
+    assert written == {0: [0, 1], 1: [2], 2: [9]}
 
 
 def test_offsets_hold_all_that_is_known(tmp_path: Path) -> None:
