@@ -24,16 +24,15 @@ from hardwood_jit.plan.prune import GroupProof
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
 from hardwood_jit.plan.segments import Segment, cut_segments
+from hardwood_jit.survivor_columns import SurvivorColumns
 
 if TYPE_CHECKING:
-    from hardwood_jit.jit.column_decoder import ColumnDecoder
     from hardwood_jit.jit.conjunct import Window
     from hardwood_jit.jit.survivors import Positions
     from hardwood_jit.jit.value_decoder import Bytes
     from hardwood_jit.metadata.schema import Leaf
 
 WINDOW_ROWS = 1 << 19
-GAP_ROWS = 8192  # survivors of a nested column that lie farther apart are decoded apart
 WHOLE_SHARE = 0.75  # of a row group's rows: above, all of it is read and its whole chunks go to one kernel each
 FIRST_ROWS = 8192  # of the first window where a limit may end the scan; the next ones double
 FEW_SURVIVORS = 64
@@ -94,6 +93,7 @@ class FilteredGroup:
         self._narrower = Narrower(self._prepared, self._decoders, scratch)
         self.measured = measured
         self._known = known
+        self._survivors = SurvivorColumns(self._state, file.leaves, job.wanted, scratch, job.options.checksums)
         self._pieces: list[tuple[Column, ...]] = []
         self._piece_rows = 0
 
@@ -291,23 +291,11 @@ class FilteredGroup:
         return max(1, int(job.batch_bytes / max(per_row, 0.125)))
 
     def _gather(self, window: Window, positions: Positions) -> Iterator[Batch]:
-        """One piece of every output column, or several where their pages need more memory than a window has."""
+        """The output columns, joined with those of the windows before as far as a batch has room for them."""
         self._state.is_filtering = False
-        while len(positions):
-            found = self._take_chunks(positions)
-            rest = [leaf for leaf, column in zip(self._file.leaves, found, strict=True) if column is None]
-            stop = window.stop
-            for leaf in rest:
-                decoder = self._decoders[leaf.index]
-                if decoder.is_flat and window.flat_or_none(leaf) is None:
-                    # Pages between survivors may be missing: nobody asks for them.
-                    stop = min(stop, decoder.reach(window.start + int(positions[0]), stop, gaps=True))
-            taken = len(positions)
-            if stop < window.stop:
-                taken = int(np.searchsorted(positions, stop - window.start))
-            piece, taken = self._gather_piece(window, positions, taken, found)
-            positions = positions[taken:]
-            limit = self._batch_rows()
+        limit = self._batch_rows()
+        for piece in self._survivors.gather(window, positions):
+            taken = piece[0].record_count
             if self._pieces and (self._piece_rows + taken > limit or not all(map(_can_join, self._pieces[0], piece))):
                 yield from self._flush()
             self._pieces.append(piece)
@@ -334,43 +322,6 @@ class FilteredGroup:
         chunk = self._file.metadata.row_groups[self._plan.row_group].columns[leaf.index]
         return chunk.offset_index_range is not None and chunk.total_compressed_size >= LONG_CHUNK
 
-    def _gather_piece(
-        self, window: Window, positions: Positions, taken: int, found: list[Column | None]
-    ) -> tuple[tuple[Column, ...], int]:
-        """All output columns of the first `taken` survivors, or of fewer where these decode to too much at once."""
-        from hardwood_jit.jit.value_decoder import WindowTooLarge
-
-        if taken < len(positions):
-            found = self._take_chunks(positions[:taken])
-        while True:
-            part = positions[:taken]
-            try:
-                self._gather_missing(window, part, found, flat=True)
-            except WindowTooLarge:
-                if taken == 1:
-                    raise
-                taken = -(-taken // 2)
-                found = self._take_chunks(positions[:taken])
-                continue
-            # Columns with levels last: they only move forward, and take as much at once as memory holds by themselves.
-            self._gather_missing(window, part, found, flat=False)
-            return tuple(column for column in found if column is not None), taken
-
-    def _gather_missing(self, window: Window, part: Positions, found: list[Column | None], *, flat: bool) -> None:
-        """Fill in those columns, with levels or without, that their chunks did not give."""
-        for number, leaf in enumerate(self._file.leaves):
-            if found[number] is None and self._decoders[leaf.index].is_flat == flat:
-                found[number] = self._gather_column(self._decoders[leaf.index], window, part)
-
-    def _take_chunks(self, positions: Positions) -> list[Column | None]:
-        """The columns that come out of their whole chunks by one call each."""
-        checksums = self._job.options.checksums
-        found: list[Column | None] = []
-        for leaf, form in zip(self._file.leaves, self._job.wanted, strict=True):
-            chunk = self._state.chunk(leaf)
-            found.append(None if chunk is None else chunk.take(positions, form, checksums))
-        return found
-
     def _flush(self) -> Iterator[Batch]:
         from hardwood_jit.jit.survivors import join_columns
 
@@ -385,71 +336,6 @@ class FilteredGroup:
         self._pieces, self._piece_rows = [], 0
         self._job.note(batch)
         yield batch
-
-    def _gather_column(self, decoder: ColumnDecoder, window: Window, positions: Positions) -> Column:
-        """The survivors of one column; `positions` count from the window's start."""
-        from hardwood_jit.jit.gather import can_gather, gather_column
-        from hardwood_jit.jit.page_test import FlatWindow
-        from hardwood_jit.jit.survivors import join_columns, take_column
-
-        known = window.decoded(decoder.leaf)
-        if known is not None and decoder.values.wanted.form == "physical" and not decoder.values.wanted.text:
-            low, high, column = known
-            return column if len(positions) == high - low else take_column(column, positions - np.int32(low))
-        first, last = int(positions[0]), int(positions[-1]) + 1
-        if not decoder.is_flat:
-            return join_columns(list(self._decode_nested(decoder, window, positions)))
-        flat = window.flat_or_none(decoder.leaf)
-        offset = 0
-        if flat is None:
-            flat = FlatWindow(decoder, self._scratch, window.start + first, window.start + last)
-            offset = first
-        local = positions - np.int32(offset) if offset else positions
-        pages = flat.pages_at(local)
-        if not decoder.has_packed_levels and can_gather(flat, pages, decoder.values, len(positions), last - first):
-            return gather_column(flat, pages, local, decoder.values, self._scratch)
-        pieces = []
-        at = 0
-        for low, high in flat.runs(pages):  # of neighbouring live pages
-            low, high = max(low, int(local[0])), min(high, int(local[-1]) + 1)
-            end = int(np.searchsorted(local, high))
-            if end == at:
-                continue
-            decoder.load_rows(flat.start + low, flat.start + high)
-            column = decoder.decode(flat.start + low, flat.start + high)
-            if end - at < high - low:
-                column = take_column(column, local[at:end] - np.int32(low))
-            pieces.append(column)
-            at = end
-        return join_columns(pieces)
-
-    def _decode_nested(self, decoder: ColumnDecoder, window: Window, positions: Positions) -> Iterator[Column]:
-        """Survivors of a column with levels: run by run of rows that lie close together, as much as memory holds."""
-        from hardwood_jit.jit.survivors import take_column
-        from hardwood_jit.jit.value_decoder import WindowTooLarge
-
-        breaks = (np.flatnonzero(np.diff(positions) > GAP_ROWS) + 1).tolist()
-        known = window.decoded(decoder.leaf)
-        for run in _split(positions, breaks):
-            while len(run):
-                start, stop = window.start + int(run[0]), window.start + int(run[-1]) + 1
-                if known is None:  # else its pages are held: the filter has decoded them
-                    stop = decoder.cover(start, stop)
-                while True:
-                    try:
-                        column = decoder.decode(start, stop)
-                        break
-                    except WindowTooLarge as large:
-                        stop = start + large.smaller(stop - start)
-                taken = int(np.searchsorted(run, stop - window.start))
-                if taken < stop - start:
-                    column = take_column(column, run[:taken] - run[0])
-                yield column
-                run = run[taken:]
-
-
-def _split(positions: Positions, breaks: Sequence[int]) -> list[Positions]:
-    return np.split(positions, breaks) if breaks else [positions]
 
 
 def _can_join(one: Column, other: Column) -> bool:

@@ -46,6 +46,7 @@ ORDER = [
     "probe",
     "group_scan",
     "group_state",
+    "survivor_columns",
     "cascade",
     "whole_group",
     "scan_tasks",

@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 
 import hardwood_jit as hw
-from hardwood_jit import cascade, col, whole_group
+from hardwood_jit import cascade, col, survivor_columns, whole_group
 from hardwood_jit.jit import chunk, column_decoder, gather
 from hardwood_jit.plan.predicate import Col, Instant, Predicate
 from tests.support import naive
@@ -45,7 +45,7 @@ def sizes(
     """
     changes: list[tuple[Any, str, float | None]] = [
         (cascade, "WINDOW_ROWS", window),
-        (cascade, "GAP_ROWS", gap),
+        (survivor_columns, "GAP_ROWS", gap),
         (gather, "DENSE_NUMBERS", dense),
         (gather, "DENSE_BYTES", dense),
         (chunk, "DENSE_CHUNK", dense),
