@@ -18,6 +18,7 @@ from hardwood_jit.group_columns import GroupColumns, ScanFile
 from hardwood_jit.group_scan import ScanJob, bare_batches
 from hardwood_jit.group_state import GroupState
 from hardwood_jit.memory import Scratch
+from hardwood_jit.page_map import LEAST_CHUNK
 from hardwood_jit.metrics import GroupMetrics
 from hardwood_jit.plan.bound import Node, ValueTest
 from hardwood_jit.plan.prune import GroupProof
@@ -178,9 +179,9 @@ class FilteredGroup:
         return list(leaves.values())
 
     def _close(self) -> None:
-        self.measured.groups_with_rows += self.measured.rows_out > 0
+        self.measured.groups_with_rows += self.measured.rows_out > 0 and not self._plan.is_rest
         self._state.close(self.measured, self._filter_leaves, self._file.leaves)
-        self.measured.row_groups += 1
+        self.measured.row_groups += not self._plan.is_rest
         for conjunct in self._conjuncts.values():
             self.measured.kernels.setdefault(conjunct.text, {}).update(self._narrower.kernels_of(conjunct))
         self._job.metrics.add(self.measured)
@@ -318,9 +319,11 @@ class FilteredGroup:
         self._state.fetch(leaves, "output", needed, in_steps=in_steps)
 
     def _is_long(self, leaf: Leaf) -> bool:
-        """Whether leaving pages of a column out saves enough to be worth a look into its offset index."""
+        """Whether leaving pages of a column out saves enough to be worth a look at where they are."""
         chunk = self._file.metadata.row_groups[self._plan.row_group].columns[leaf.index]
-        return chunk.offset_index_range is not None and chunk.total_compressed_size >= LONG_CHUNK
+        if chunk.offset_index_range is None:
+            return self._file.source.has_quick_reads and chunk.total_compressed_size >= LEAST_CHUNK
+        return chunk.total_compressed_size >= LONG_CHUNK
 
     def _flush(self) -> Iterator[Batch]:
         from hardwood_jit.jit.survivors import join_columns

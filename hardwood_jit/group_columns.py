@@ -119,7 +119,7 @@ class GroupColumns:
         """
         wanted = [self._rows] * len(leaves) if rows is None else rows
         facts = [self.facts(leaf) for leaf in leaves]
-        plans = self._page_plans(leaves, wanted)
+        plans = self._page_plans(leaves, facts, wanted)
         ranges = [
             plan.runs() if plan else [(fact.start, fact.stop)] if fact.stop > fact.start else []
             for fact, plan in zip(facts, plans, strict=True)
@@ -230,14 +230,16 @@ class GroupColumns:
 
     # The pages that a part of a row group needs
 
-    def _page_plans(self, leaves: Sequence[Leaf], rows: Sequence[RowRanges]) -> list[PagePlan | None]:
+    def _page_plans(
+        self, leaves: Sequence[Leaf], facts: Sequence[ChunkFacts], rows: Sequence[RowRanges]
+    ) -> list[PagePlan | None]:
         partly = [leaf for leaf, part in zip(leaves, rows, strict=True) if not part.covers(self.row_count)]
         if not partly:
             return [None] * len(leaves)
         self.indexes.load((), partly)
         plans: list[PagePlan | None] = []
-        for leaf, part in zip(leaves, rows, strict=True):
-            index = None if part.covers(self.row_count) else self.indexes.offset_index(leaf)
+        for leaf, fact, part in zip(leaves, facts, rows, strict=True):
+            index = None if part.covers(self.row_count) else self.indexes.page_map(leaf, fact)
             byte_range = self.group.columns[leaf.index].byte_range
             plans.append(None if index is None else _plan_pages(index, byte_range, part, self.row_count))
         return plans

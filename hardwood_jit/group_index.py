@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardwood_jit.metadata.page_index import ColumnIndex, OffsetIndex, parse_column_index, skim_offset_index
+from hardwood_jit.page_map import is_mappable, map_pages
 from hardwood_jit.source import merge_ranges
 
 if TYPE_CHECKING:
     from hardwood_jit.metadata.footer import RowGroup
     from hardwood_jit.metadata.schema import Leaf
+    from hardwood_jit.pages.page_reader import ChunkFacts
     from hardwood_jit.source import Source
 
 MOST_GROUPS = 64  # whose parsed indexes are kept
 INDEX_GAP = 16 << 10  # indexes of one row group lie together: read what lies between them, too
 
 Offsets = dict[int, OffsetIndex | None]  # by leaf
+Maps = dict[int, OffsetIndex | None]
 Columns = dict[int, ColumnIndex | None]
 
 
@@ -32,10 +35,10 @@ class GroupIndexes:
         self._source = source
         self._group = group
         self._raw: dict[tuple[int, int], NDArray[np.uint8]] = {}  # (offset, length) -> bytes
-        kept: dict[int, tuple[Offsets, Columns]] = memo.setdefault("page indexes", {})
+        kept: dict[int, tuple[Offsets, Columns, Maps]] = memo.setdefault("page indexes", {})
         if group.index not in kept and len(kept) >= MOST_GROUPS:
             kept.clear()
-        self._offsets, self._columns = kept.setdefault(group.index, ({}, {}))
+        self._offsets, self._columns, self._maps = kept.setdefault(group.index, ({}, {}, {}))
 
     def load(self, columns: Iterable[Leaf], offsets: Iterable[Leaf]) -> None:
         """Read the column indexes of some leaves and the offset indexes of some, all that lies close as one."""
@@ -64,6 +67,15 @@ class GroupIndexes:
                 found = skim_offset_index(self._raw[place], self._group.num_rows, chunk.byte_range)
             self._offsets[leaf.index] = found
         return self._offsets[leaf.index]
+
+    def page_map(self, leaf: Leaf, facts: ChunkFacts) -> OffsetIndex | None:
+        """Where the pages of a flat column are, as its offset index says or else their headers, if they are quick to read."""
+        found = self.offset_index(leaf)
+        if found is not None or leaf.layers or leaf.max_repetition_level or not is_mappable(self._source, facts):
+            return found
+        if leaf.index not in self._maps:
+            self._maps[leaf.index] = map_pages(self._source, facts)
+        return self._maps[leaf.index]
 
     def column_index(self, leaf: Leaf) -> ColumnIndex | None:
         """The bounds of a column's pages; only together with an offset index that lists the same pages."""

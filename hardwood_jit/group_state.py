@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,13 @@ class Decoders(dict[int, "ColumnDecoder"]):
 
     def __init__(self, state: GroupState) -> None:
         super().__init__()
-        self._state = state
+        # A circle would keep the buffers of row groups that are done until the garbage collector comes by.
+        self._state = weakref.ref(state)
 
     def __missing__(self, index: int) -> ColumnDecoder:
-        decoder = self[index] = self._state.make_decoder(index)
+        state = self._state()
+        assert state is not None  # whoever asks for a decoder holds it
+        decoder = self[index] = state.make_decoder(index)
         return decoder
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -217,7 +217,12 @@ class Metrics:
             found = self.stages.get(stage)
             if found is None:
                 found = self.stages[stage] = StageMetrics()
-            found.groups.append(DroppedGroup(file, plan.row_group, plan.rows.row_count, why))
+            rows = plan.rows.row_count
+            for number, other in enumerate([] if plan.whole else found.groups):
+                if other.row_group == plan.row_group and other.file is file:  # it was cut, and comes piece by piece
+                    found.groups[number] = replace(other, rows=other.rows + rows)
+                    return
+            found.groups.append(DroppedGroup(file, plan.row_group, rows, why))
 
     def drop_groups(
         self, stage: str, file: ScanFile, numbers: list[int], reasons: dict[int, str] | None = None
@@ -258,10 +263,10 @@ class Metrics:
         with self._lock:
             self.stages.setdefault(stage, StageMetrics()).nanoseconds += nanoseconds
 
-    def certain(self, rows: int) -> None:
+    def certain(self, plan: GroupPlan, rows: int) -> None:
         """A row group whose wanted rows all pass, without a look at them."""
         with self._lock:
-            self.certain_groups += 1
+            self.certain_groups += not plan.is_rest
             self.certain_rows += rows
 
     def add(self, measured: GroupMetrics) -> None:

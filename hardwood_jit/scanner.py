@@ -21,6 +21,7 @@ from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
 from hardwood_jit.probe import GroupProbe
 from hardwood_jit.scan_tasks import GroupTask
+from hardwood_jit.shares import FEW_GROUPS, divide, is_divisible
 from hardwood_jit.whole_group import whole_groups
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def open_group(job: ScanJob, task: GroupTask, scratch: Scratch, stages: Sequence
         return None
     found = OpenGroup(columns, proof, proof.rows if task.limit is None else proof.rows.head(task.limit))
     if found.is_certain:
-        job.metrics.certain(found.rows.row_count)
+        job.metrics.certain(task.plan, found.rows.row_count)
     return found
 
 
@@ -130,23 +131,30 @@ def run_groups(
     `ahead` bounds the finished batches that wait for the consumer (None: no bound).
     """
     if threads > 1:
-        tasks, has_several = _peeked(tasks)
+        tasks, has_several = _peeked(tasks, threads)
         if has_several:
             return _Workers(tasks, job, threads, finish, ahead).results()
     return _run_here(tasks, job, finish)
 
 
-def _peeked(tasks: Iterator[GroupTask]) -> tuple[Iterator[GroupTask], bool]:
-    """The tasks, and whether there are two or more: one alone is not worth a thread (0.2 ms to start and hand over)."""
+def _peeked(tasks: Iterator[GroupTask], threads: int) -> tuple[Iterator[GroupTask], bool]:
+    """The tasks, and whether there are two or more: one alone is not worth a thread (0.2 ms to start and hand over).
+
+    Of few large row groups each is cut, so that no thread has to wait long for the last one.
+    """
     seen: list[GroupTask] = []
+    wanted = 2
     try:
         for task in tasks:
             seen.append(task)
-            if len(seen) == 2:
-                break
+            if len(seen) == 1 and is_divisible(task):
+                wanted = FEW_GROUPS * threads
+            if len(seen) == wanted:
+                return chain(seen, tasks), True
     except Exception as error:  # comes after the rows before it, as without a look ahead
-        return chain(seen, _failing(error)), False
-    return chain(seen, tasks), len(seen) > 1
+        return chain(seen, _failing(error)), len(seen) > 1
+    seen = divide(seen, FEW_GROUPS * threads)
+    return iter(seen), len(seen) > 1
 
 
 def _failing(error: Exception) -> Iterator[GroupTask]:

@@ -76,6 +76,7 @@ class Source:
 
     picklable = False
     is_remote = False  # whether reads wait for a network
+    has_quick_reads = False  # whether many small reads are cheaper than one of what lies between them, too
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -172,6 +173,8 @@ class Source:
 class BytesSource(Source):
     """A buffer in memory: reads are views of it."""
 
+    has_quick_reads = True
+
     def __init__(self, buffer: Any) -> None:
         super().__init__("<bytes>")
         self._view = as_kernel_bytes(memoryview(buffer).cast("B"))
@@ -239,6 +242,7 @@ class LocalFile(Source):
     """A file on disk, read with `preadv`; a descriptor exists only inside `open()` or a single read."""
 
     picklable = True
+    has_quick_reads = True
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -10,7 +10,7 @@ twice is narrowing once.
 import numpy as np
 
 from .bits import copy_bytes, load_u32, load_u64
-from .compare import bytes_equal, bytes_inside, in_points, number_key
+from .compare import INSIDE, in_points, judge_bytes, number_key
 from .compiled import block, kernel
 from .dictionary import read_page_indexes
 from .fused import count_set, test_indexes
@@ -308,7 +308,7 @@ def narrow_one(
 
 @kernel
 def narrow_byte_arrays(
-    src, table, codec, check_sums, nullable, row_count, bounds, ends, open_ends, order, single, null_matches,
+    src, table, codec, check_sums, nullable, row_count, bounds, ends, open_ends, order, asks, null_matches,
     dictionary, arena, bodies, slices, validity, counts, hit, hits, mask, info,
 ):  # fmt: skip
     """As narrow_numbers for byte arrays; bounds as in compare.py."""
@@ -316,7 +316,8 @@ def narrow_byte_arrays(
         return np.int64(DECLINED)
     entries = info[INFO_ENTRIES]
     hit_count = np.int64(0)
-    wanted = ends[0] if ends.shape[0] > 0 else np.int64(0)
+    if asks != INSIDE and ends.shape[0] == 0:
+        return np.int64(DECLINED)
     if info[INFO_ENCODING] > 0:
         if entries > np.int64(hit.shape[0]):
             return np.int64(DECLINED)
@@ -329,10 +330,7 @@ def narrow_byte_arrays(
             pos += 4
             if length > end - pos:
                 return np.int64(DECLINED)
-            if single:
-                verdict = bytes_equal(dictionary, pos, length, bounds, wanted)
-            else:
-                verdict = bytes_inside(dictionary, pos, length, bounds, ends, open_ends, order)
+            verdict = judge_bytes(dictionary, pos, length, bounds, ends, open_ends, order, asks)
             hit[np.uint64(i)] = verdict
             hit_count += np.int64(verdict)
             pos += length
@@ -356,10 +354,7 @@ def narrow_byte_arrays(
                 pos += 4
                 if length > end - pos:
                     return np.int64(DECLINED)
-                if single:
-                    hits[np.uint64(i)] = bytes_equal(arena, pos, length, bounds, wanted)
-                else:
-                    hits[np.uint64(i)] = bytes_inside(arena, pos, length, bounds, ends, open_ends, order)
+                hits[np.uint64(i)] = judge_bytes(arena, pos, length, bounds, ends, open_ends, order, asks)
                 pos += length
             status = and_hits(mask, slices, p, validity, hits, null_matches)
         left += status

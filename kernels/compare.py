@@ -200,9 +200,26 @@ def bytes_equal(src, pos, length, bounds, wanted):
     return np.uint8((load_u64(src, pos + i) ^ load_u64(bounds, i)) & mask == np.uint64(0))
 
 
+# What a test of byte arrays asks: whether a value lies in one of the intervals, or just the one that they have, which
+# holds nothing but its low bound, to be equal or different.
+INSIDE = 0
+EQUAL = 1
+DIFFERENT = 2
+
+
+@block
+def judge_bytes(src, pos, length, bounds, ends, open_ends, order, asks):
+    """The verdict on src[pos : pos + length]; one interval at least unless `asks` is INSIDE."""
+    if asks == INSIDE:
+        return bytes_inside(src, pos, length, bounds, ends, open_ends, order)
+    return bytes_equal(src, pos, length, bounds, ends[0]) ^ np.uint8(asks == DIFFERENT)
+
+
 @kernel
-def test_plain_byte_arrays(src, slices, bounds, ends, open_ends, order, single, hits):
-    """Verdicts of PLAIN byte arrays where they lie. `single`: the one interval holds just its low bound."""
+def test_plain_byte_arrays(src, slices, bounds, ends, open_ends, order, asks, hits):
+    """Verdicts of PLAIN byte arrays where they lie."""
+    if asks != INSIDE and ends.shape[0] == 0:
+        return np.int64(OUTPUT_FULL)
     for row in range(slices.shape[0]):
         pos = slices[row, SRC_START]
         end = slices[row, SRC_END]
@@ -211,7 +228,6 @@ def test_plain_byte_arrays(src, slices, bounds, ends, open_ends, order, single, 
         at = slices[row, OUT_START]
         if at < 0 or take > np.int64(hits.shape[0]) - at:
             return fail(OUTPUT_FULL, row)
-        wanted = ends[0] if ends.shape[0] > 0 else np.int64(0)
         for i in range(skip + take):
             if end - pos < 4:
                 return fail(TRUNCATED, row)
@@ -220,10 +236,7 @@ def test_plain_byte_arrays(src, slices, bounds, ends, open_ends, order, single, 
             if length > end - pos:
                 return fail(BAD_LENGTH, row)
             if i >= skip:
-                if single:
-                    verdict = bytes_equal(src, pos, length, bounds, wanted)
-                else:
-                    verdict = bytes_inside(src, pos, length, bounds, ends, open_ends, order)
+                verdict = judge_bytes(src, pos, length, bounds, ends, open_ends, order, asks)
                 hits[np.uint64(at + i - skip)] = verdict
             pos += length
     return np.int64(OK)

@@ -49,7 +49,7 @@ TEST_NULL_MATCHES = 2
 TEST_FLIP = 3  # the bits of a uint64
 TEST_FLOAT_BITS = 4
 TEST_ORDER = 5
-TEST_SINGLE = 6
+TEST_ASKS = 6
 TEST_LOWS = 7  # extents in the arrays of constants: START, then END
 TEST_SIEVE = 9
 TEST_ENDS = 11
@@ -171,7 +171,7 @@ def narrow_group(
                 src, table[page:stop], columns[c, COLUMN_CODEC], check_sums, nullable, row_count,
                 bounds[tests[t, TEST_DATA] : tests[t, TEST_DATA + 1]], ends[ends_from:ends_to],
                 open_ends[ends_from:ends_to], tests[t, TEST_ORDER],
-                tests[t, TEST_SINGLE] != 0, tests[t, TEST_NULL_MATCHES], dictionary, data, bodies[body:stop],
+                tests[t, TEST_ASKS], tests[t, TEST_NULL_MATCHES], dictionary, data, bodies[body:stop],
                 slices[body:stop], valid, counts, hit[:room], hits, mask, infos[c],
             )  # fmt: skip
         else:

@@ -102,7 +102,7 @@ class Chunk:
         elif self.leaf.physical_type == PhysicalType.BYTE_ARRAY and prepared.byte_strings is not None:
             text = prepared.byte_strings
             left = load("chunk.narrow_byte_arrays", quick=self._is_quick)(
-                *head, text.data, text.ends, text.open_ends, text.order, text.single, prepared.null_matches,
+                *head, text.asked.data, text.asked.ends, text.asked.open_ends, text.order, text.asks, prepared.null_matches,
                 *state, hit, hits, mask, self.info,
             )  # fmt: skip
         else:

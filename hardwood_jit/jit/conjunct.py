@@ -65,8 +65,8 @@ class Window:
         """The first candidate and the row after the last, at the start of the conjunct; counted in the window."""
         if self._live is None:
             assert self._mask is not None
-            found = np.flatnonzero(self._mask)
-            self._live = (int(found[0]), int(found[-1]) + 1)
+            found = self._mask.view(np.bool_)  # of truth values both searches end at the first
+            self._live = (int(found.argmax()), found.size - int(found[::-1].argmax()))
         return self._live
 
     def decoded(self, leaf: Leaf) -> tuple[int, int, Column] | None:

@@ -141,7 +141,7 @@ SIGNATURES: dict[str, str] = {
     "take.copy_byte_arrays": f"int64({_PAGES}, int64[::1], int32[::1], uint64[::1], {{o}}[::1], uint8[::1])",
     "compare.test_words": "int64({t}[::1], int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1], uint8[::1])",
     "compare.test_plain": f"int64({_PAGES}, int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1], uint8[::1])",
-    "compare.test_plain_byte_arrays": f"int64({_PAGES}, {_BOUNDS}, int64, boolean, uint8[::1])",
+    "compare.test_plain_byte_arrays": f"int64({_PAGES}, {_BOUNDS}, int64, int64, uint8[::1])",
     "compare.test_byte_arrays": f"int64({{o}}[::1], uint8[::1], int64, {_BOUNDS}, int64, uint8[::1])",
     "compare.test_wide": f"int64(uint8[::1], int64, int64, {_BOUNDS}, int64, uint8[::1])",
     "compare.compare_keys": "int64(uint64[::1], uint64[::1], int64, int64, uint8[::1])",
@@ -151,7 +151,7 @@ SIGNATURES: dict[str, str] = {
     "chunk.narrow_numbers": (
         f"int64({_PAGES}, {_CHUNK}, int64, uint64, int64, uint64[::1], uint64[::1], uint8[::1], int64, {_NARROWED})"
     ),
-    "chunk.narrow_byte_arrays": f"int64({_PAGES}, {_CHUNK}, {_BOUNDS}, int64, boolean, int64, {_NARROWED})",
+    "chunk.narrow_byte_arrays": f"int64({_PAGES}, {_CHUNK}, {_BOUNDS}, int64, int64, int64, {_NARROWED})",
     "chunk.take_numbers": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], {{t}}[::1])",
     "chunk.find_taken_bytes": f"int64({_PAGES}, {_CHUNK}, {_TAKEN}, int32[::1], int64, int64[::1], int32[::1])",
     "group.place_columns": "int64(int64[:,::1], int64[:,::1], int64, int64)",

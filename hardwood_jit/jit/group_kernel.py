@@ -85,9 +85,9 @@ class GroupTests:
         self.lows, lows = _joined([n.lows if n else np.empty(0, np.uint64) for n in numbers], np.uint64)
         self.spans, _ = _joined([n.spans if n else np.empty(0, np.uint64) for n in numbers], np.uint64)
         self.sieves, sieves = _joined([n.sieve if n else np.empty(0, np.uint8) for n in numbers], np.uint8)
-        self.ends, ends = _joined([x.ends if x else np.empty(0, np.int64) for x in texts], np.int64)
-        self.open_ends, _ = _joined([x.open_ends if x else np.empty(0, np.uint8) for x in texts], np.uint8)
-        self.bounds, data = _joined([x.data if x else np.empty(0, np.uint8) for x in texts], np.uint8)
+        self.ends, ends = _joined([x.asked.ends if x else np.empty(0, np.int64) for x in texts], np.int64)
+        self.open_ends, _ = _joined([x.asked.open_ends if x else np.empty(0, np.uint8) for x in texts], np.uint8)
+        self.bounds, data = _joined([x.asked.data if x else np.empty(0, np.uint8) for x in texts], np.uint8)
         self.table = np.zeros((len(tests), fields.TEST_FIELDS), np.int64)
         for number, test in enumerate(tests):
             row = self.table[number]
@@ -104,7 +104,7 @@ class GroupTests:
                 row[fields.TEST_FLOAT_BITS] = bounds.float_bits
             if text is not None:
                 row[fields.TEST_ORDER] = text.order
-                row[fields.TEST_SINGLE] = text.single
+                row[fields.TEST_ASKS] = text.asks
 
 
 class GroupOutputs:

@@ -312,8 +312,9 @@ class PageTest:
             elif encoding == Encoding.PLAIN and self.leaf.physical_type == PhysicalType.BYTE_ARRAY:
                 bounds = byte_strings
                 assert bounds is not None
+                asked = bounds.asked
                 status = load("compare.test_plain_byte_arrays")(
-                    src, part, bounds.data, bounds.ends, bounds.open_ends, bounds.order, bounds.single, hits
+                    src, part, asked.data, asked.ends, asked.open_ends, bounds.order, bounds.asks, hits
                 )
                 values.done(status, low)
             else:

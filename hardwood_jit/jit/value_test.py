@@ -12,6 +12,7 @@ from hardwood_jit.batch import Column
 from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.kernel_cache import load, load_for_count
 from hardwood_jit.jit.shape import page_shape
+from hardwood_jit.kernels.compare import DIFFERENT, EQUAL, INSIDE
 from hardwood_jit.kernels.slices import SLACK
 from hardwood_jit.physical import PhysicalType
 from hardwood_jit.plan.bound import Domain, Intervals, ValueTest
@@ -80,8 +81,19 @@ class ByteBounds:
         self.data[: len(data)] = np.frombuffer(data, np.uint8)
         self.ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
         self.open_ends: Bytes = np.array(open_ends, np.uint8)
-        keys = intervals.single_keys()
-        self.single = domain.kind == "bytes" and keys is not None and len(keys) == 1
+        # To be one text or another than that takes no search: then kernels that can are asked about the one.
+        self.asks, self.asked = INSIDE, self
+        if domain.kind == "bytes" and not _is_one(intervals) and _is_one(intervals.complement()):
+            self.asks, self.asked = DIFFERENT, ByteBounds(domain, intervals.complement())
+        elif domain.kind == "bytes" and _is_one(intervals):
+            self.asks = EQUAL
+
+
+def _is_one(intervals: Intervals) -> bool:
+    """Whether just one text lies inside."""
+    keys = intervals.single_keys()
+    is_empty_text = intervals.pairs == ((None, b"\0"),)
+    return is_empty_text or (keys is not None and len(keys) == 1)
 
 
 def _encode(domain: Domain, bound: Any) -> bytes:

@@ -97,6 +97,7 @@ class GroupPlan:
     row_group: int
     rows: RowRanges
     whole: bool  # every row of the group
+    is_rest: bool = False  # the row group was cut, and another plan has its first rows
 
 
 def plan_scan(

@@ -262,16 +262,16 @@ def test_plain_byte_arrays_are_tested_where_they_lie(order: int, draw: Any, rank
         pairs, bounds = some_bounds(draw, rank, count, rng)
         src, slices, values = make_pages(rng, lambda value: struct.pack("<I", len(value)) + value, draw, [1, 0, 60, 25])
         hits = np.full(len(values) + 1, 9, np.uint8)
-        assert test(src, slices, *bounds, order, False, hits) == OK
+        assert test(src, slices, *bounds, order, INSIDE, hits) == OK
         assert hits[:-1].tolist() == [holds(rank, pairs, value) for value in values]
         assert hits[-1] == 9
-        status = test(src, slices, *bounds, order, False, hits[:-2])
+        status = test(src, slices, *bounds, order, INSIDE, hits[:-2])
         assert (code_of(status), page_of(status)) == (OUTPUT_FULL, 3)
         for row in (0, 2, 3):
             for end in range(int(slices[row, 0]), int(slices[row, 0]) + 4 * int(slices[row, 3] + slices[row, 4])):
                 cut = slices.copy()
                 cut[row, 1] = end  # shorter than the length words alone
-                status = test(src, cut, *bounds, order, False, hits)
+                status = test(src, cut, *bounds, order, INSIDE, hits)
                 assert code_of(status) in (TRUNCATED, BAD_LENGTH)
                 assert page_of(status) == row
 
@@ -288,10 +288,12 @@ def test_single_byte_string_is_found_by_its_length_and_bytes() -> None:
             return rng.choice([wanted, wanted, almost, wanted + b"\0", wanted[:-1], draw_bytes(rng)])
 
         src, slices, values = make_pages(rng, lambda value: struct.pack("<I", len(value)) + value, draw, [30, 31])
-        for single in (True, False):
+        for asks in (INSIDE, EQUAL, DIFFERENT):
             hits = np.empty(len(values), np.uint8)
-            assert test(src, slices, bounds, ends, np.zeros(2, np.uint8), BYTES, single, hits) == OK
-            assert hits.tolist() == [int(value == wanted) for value in values]
+            assert test(src, slices, bounds, ends, np.zeros(2, np.uint8), BYTES, asks, hits) == OK
+            assert hits.tolist() == [int((value == wanted) != (asks == DIFFERENT)) for value in values]
+        for asks in (EQUAL, DIFFERENT):  # nothing to be equal to
+            assert test(src, slices, bounds, ends[:0], np.zeros(2, np.uint8), BYTES, asks, hits) == OUTPUT_FULL
 
 
 def test_length_of_a_byte_array_beyond_its_page_is_a_status() -> None:
@@ -301,8 +303,8 @@ def test_length_of_a_byte_array_beyond_its_page_is_a_status() -> None:
         src = GUARD.place(struct.pack("<I", length) + b"abc", SLACK)
         slices = np.zeros((1, FILTER_FIELDS), np.int64)
         slices[0, :7] = (0, 7, 1, 0, 1, 0, 1)
-        for single in (True, False):
-            status = test(src, slices, *bounds, BYTES, single, np.empty(1, np.uint8))
+        for asks in (INSIDE, EQUAL, DIFFERENT):
+            status = test(src, slices, *bounds, BYTES, asks, np.empty(1, np.uint8))
             assert code_of(status) == BAD_LENGTH
 
 
