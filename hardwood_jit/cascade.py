@@ -18,8 +18,8 @@ from hardwood_jit.group_columns import GroupColumns, ScanFile
 from hardwood_jit.group_scan import ScanJob, bare_batches
 from hardwood_jit.group_state import GroupState
 from hardwood_jit.memory import Scratch
-from hardwood_jit.page_map import LEAST_CHUNK
 from hardwood_jit.metrics import GroupMetrics
+from hardwood_jit.page_map import LEAST_CHUNK
 from hardwood_jit.plan.bound import Node, ValueTest
 from hardwood_jit.plan.prune import GroupProof
 from hardwood_jit.plan.row_ranges import RowRanges

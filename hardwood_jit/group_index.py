@@ -69,7 +69,7 @@ class GroupIndexes:
         return self._offsets[leaf.index]
 
     def page_map(self, leaf: Leaf, facts: ChunkFacts) -> OffsetIndex | None:
-        """Where the pages of a flat column are, as its offset index says or else their headers, if they are quick to read."""
+        """Where the pages of a flat column are: as its offset index says, or else their headers, if quick to read."""
         found = self.offset_index(leaf)
         if found is not None or leaf.layers or leaf.max_repetition_level or not is_mappable(self._source, facts):
             return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from hardwood_jit.kernels import tables
 from hardwood_jit.page_map import LEAST_CHUNK
@@ -52,5 +53,5 @@ def _shares(task: GroupTask, count: int) -> list[GroupTask]:
     cuts = [start + (stop - start) * number // count for number in range(count + 1)]
     return [
         replace(task, plan=replace(plan, rows=RowRanges.of([(low, high)]), whole=False, is_rest=low != start))
-        for low, high in zip(cuts[:-1], cuts[1:], strict=True)
+        for low, high in pairwise(cuts)
     ]

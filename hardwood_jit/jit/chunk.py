@@ -101,8 +101,9 @@ class Chunk:
             )  # fmt: skip
         elif self.leaf.physical_type == PhysicalType.BYTE_ARRAY and prepared.byte_strings is not None:
             text = prepared.byte_strings
+            asked = text.asked
             left = load("chunk.narrow_byte_arrays", quick=self._is_quick)(
-                *head, text.asked.data, text.asked.ends, text.asked.open_ends, text.order, text.asks, prepared.null_matches,
+                *head, asked.data, asked.ends, asked.open_ends, text.order, text.asks, prepared.null_matches,
                 *state, hit, hits, mask, self.info,
             )  # fmt: skip
         else:

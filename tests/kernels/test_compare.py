@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hardwood_jit.kernels.compare import BYTES, DECIMAL
+from hardwood_jit.kernels.compare import BYTES, DECIMAL, DIFFERENT, EQUAL, INSIDE
 from hardwood_jit.kernels.slices import FILTER_FIELDS, SLACK
 from hardwood_jit.kernels.status import BAD_LENGTH, OK, OUTPUT_FULL, TRUNCATED, code_of, page_of
 

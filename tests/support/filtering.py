@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 
 import hardwood_jit as hw
-from hardwood_jit import cascade, col, survivor_columns, whole_group
+from hardwood_jit import cascade, col, page_map, shares, survivor_columns, whole_group
 from hardwood_jit.jit import chunk, column_decoder, gather
 from hardwood_jit.plan.predicate import Col, Instant, Predicate
 from tests.support import naive
@@ -58,6 +58,18 @@ def sizes(
         for module, name, value in changes:
             if value is not None:
                 stack.enter_context(patch.object(module, name, value))
+        yield
+
+
+@contextlib.contextmanager
+def divided() -> Iterator[None]:
+    """Row groups of any size are cut into shares, and pages without an offset index are found by their headers."""
+    with contextlib.ExitStack() as stack:
+        for module, name in (
+            (shares, "LEAST_ROWS"), (shares, "LEAST_BYTES"), (shares, "LEAST_CHUNK"), (cascade, "LEAST_CHUNK"),
+            (page_map, "LEAST_CHUNK"), (page_map, "LEAST_PAGE"),
+        ):  # fmt: skip
+            stack.enter_context(patch.object(module, name, 1))
         yield
 
 
@@ -116,10 +128,10 @@ def check_scan(checked: Checked, scan: hw.Scan, wanted: list[int], about: str) -
     """All terminals against the rows `wanted` of the file."""
     leaves = scan.schema.leaves
     size = scan._selection.batch_size
-    for is_used in (False, True):
-        with patch.object(whole_group, "IS_USED", is_used):
+    for is_used, is_divided in ((False, False), (True, False), (False, True)):
+        with patch.object(whole_group, "IS_USED", is_used), divided() if is_divided else contextlib.nullcontext():
             found: list[list[Any]] = [[] for _ in leaves]
-            for batch in scan.batches():
+            for batch in (scan.threads(3) if is_divided else scan).batches():
                 assert batch.num_rows > 0
                 assert size is None or batch.num_rows <= size, about
                 for into, column in zip(found, batch.columns, strict=True):
