@@ -12,8 +12,7 @@ import numpy as np
 from hardwood_jit.kernels.status import NEED_MORE, OK, TABLE_FULL
 from hardwood_jit.kernels.tables import PAGE_COMPRESSED, PAGE_FIELDS, PAGE_KIND, PAGE_VALUES
 from hardwood_jit.metadata.page_index import OffsetIndex
-from hardwood_jit.pages.page_reader import DATA_PAGE_V2, DICTIONARY_PAGE, page_walker
-from hardwood_jit.physical import PageKind
+from hardwood_jit.pages.page_reader import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, page_walker
 
 if TYPE_CHECKING:
     from hardwood_jit.pages.page_reader import ChunkFacts
@@ -24,7 +23,6 @@ LEAST_PAGE = 32 << 10  # stored bytes on average: smaller ones are read at one g
 FIRST_PAGES = 8  # after which that is looked at
 HEADER_BYTES = 512
 MOST_HEADER = 64 << 10  # statistics of long values make long headers
-DATA_PAGE = int(PageKind.DATA_PAGE)
 
 
 def is_mappable(source: Source, facts: ChunkFacts) -> bool:

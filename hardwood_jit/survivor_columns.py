@@ -39,10 +39,13 @@ class SurvivorColumns:
         self._scratch = scratch
         self._checksums = checksums
 
-    def gather(self, window: Window, positions: Positions) -> Iterator[tuple[Column, ...]]:
-        """All columns of the survivors at `positions`, which count from the window's start and rise."""
+    def gather(self, window: Window, positions: Positions, once: bool) -> Iterator[tuple[Column, ...]]:
+        """All columns of the survivors at `positions`, which count from the window's start and rise.
+
+        `once`: these are all survivors of the window.
+        """
         columns = [
-            _Ahead(self._pieces(window, leaf, form, positions))
+            _Ahead(self._pieces(window, leaf, form, positions, once))
             for leaf, form in zip(self._leaves, self._wanted, strict=True)
         ]
         done = 0
@@ -51,7 +54,9 @@ class SurvivorColumns:
             yield tuple(column.cut(ready) for column in columns)
             done += ready
 
-    def _pieces(self, window: Window, leaf: Leaf, form: Wanted, positions: Positions) -> Iterator[Column]:
+    def _pieces(
+        self, window: Window, leaf: Leaf, form: Wanted, positions: Positions, once: bool
+    ) -> Iterator[Column]:
         """One column of the survivors, in order."""
         chunk = self._state.chunk(leaf)
         whole = None if chunk is None else chunk.take(positions, form, self._checksums)
@@ -60,11 +65,11 @@ class SurvivorColumns:
             return
         decoder = self._state.decoders[leaf.index]
         if decoder.is_flat:
-            yield from self._flat(decoder, window, positions)
+            yield from self._flat(decoder, window, positions, once)
         else:
             yield from self._nested(decoder, window, positions)
 
-    def _flat(self, decoder: ColumnDecoder, window: Window, positions: Positions) -> Iterator[Column]:
+    def _flat(self, decoder: ColumnDecoder, window: Window, positions: Positions, once: bool) -> Iterator[Column]:
         from hardwood_jit.jit.value_decoder import WindowTooLarge
 
         while len(positions):
@@ -76,7 +81,7 @@ class SurvivorColumns:
                     taken = int(np.searchsorted(positions, stop - window.start))
             while True:
                 try:
-                    column = self._gather_flat(decoder, window, positions[:taken])
+                    column = self._gather_flat(decoder, window, positions[:taken], once)
                     break
                 except WindowTooLarge:
                     if taken == 1:
@@ -85,7 +90,7 @@ class SurvivorColumns:
             yield column
             positions = positions[taken:]
 
-    def _gather_flat(self, decoder: ColumnDecoder, window: Window, positions: Positions) -> Column:
+    def _gather_flat(self, decoder: ColumnDecoder, window: Window, positions: Positions, once: bool) -> Column:
         """Survivors whose pages are within reach; `positions` count from the window's start."""
         from hardwood_jit.jit.gather import can_gather, gather_column
         from hardwood_jit.jit.page_test import FlatWindow
@@ -104,7 +109,7 @@ class SurvivorColumns:
         local = positions - np.int32(offset) if offset else positions
         pages = flat.pages_at(local)
         if not decoder.has_packed_levels and can_gather(flat, pages, decoder.values, len(positions), last - first):
-            return gather_column(flat, pages, local, decoder.values, self._scratch)
+            return gather_column(flat, pages, local, decoder.values, self._scratch, once)
         pieces = []
         at = 0
         for low, high in flat.runs(pages):  # of neighbouring live pages

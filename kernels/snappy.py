@@ -9,7 +9,7 @@ column lie side by side.
 
 import numpy as np
 
-from .bits import copy_16, copy_bytes, load_u64, move_16, move_32, read_varint, store_u64
+from .bits import copy_16, copy_bytes, load_u32, load_u64, move_16, move_32, read_varint, store_u64
 from .compiled import block, fail, kernel
 from .slices import SLACK
 from .status import BAD_COUNT, CORRUPT, OK, OUTPUT_FULL, TRUNCATED
@@ -43,6 +43,7 @@ def _element_table():
 
 
 _ELEMENTS = _element_table()
+_STEP = 32 << 10  # bytes by which a page goes on whose values have lengths of their own
 _SAMPLE = 64  # elements that show what a block holds
 
 
@@ -107,14 +108,11 @@ def inflate_pairs(src, pos, end, out, start, at, safe_in, safe_out):
 
 
 @block
-def inflate_block(src, pos, end, out, start, stop, enough):
-    """Decompress src[pos:end] into out[start:stop], filling it exactly, or up to `enough` and a bit: OK or a status."""
-    size, pos = read_varint(src, pos, end)
-    if pos < 0:
-        return np.int64(TRUNCATED)
-    if size != stop - start:
-        return np.int64(BAD_COUNT)
-    at = np.int64(start)
+def inflate_on(src, pos, end, out, start, stop, at, enough):
+    """Go on with a block, of which `at` - `start` bytes are there, up to `enough` and a bit, or to its end.
+
+    Gives the next positions in `src` (negative: a status) and in `out`.
+    """
     # Positions up to which a fixed number of bytes may be moved whatever the element's length.
     safe_in = min(end, np.int64(src.shape[0]) - _SPARE)
     safe_out = min(stop - _SPARE, enough)
@@ -153,9 +151,7 @@ def inflate_block(src, pos, end, out, start, stop, enough):
             pos += step
         if of_numbers and not strange and pos < safe_in and at < safe_out:
             continue
-        if at >= enough and enough < stop:
-            return np.int64(OK)
-        if pos >= end:
+        if pos >= end or at >= enough:
             break
         tag = np.int64(src[np.uint64(pos)])
         kind = tag & 3
@@ -165,21 +161,21 @@ def inflate_block(src, pos, end, out, start, stop, enough):
             if length > 60:
                 extra = length - 60
                 if extra > end - pos:
-                    return np.int64(TRUNCATED)
+                    return np.int64(TRUNCATED), at
                 length = np.int64(0)
                 for i in range(extra):
                     length |= np.int64(src[np.uint64(pos + i)]) << (8 * i)
                 length += 1
                 pos += extra
             if length > end - pos or length > stop - at:
-                return np.int64(CORRUPT)
+                return np.int64(CORRUPT), at
             copy_bytes(out, at, src, pos, length)
             pos += length
             at += length
             continue
         size = np.int64(1) if kind == 1 else np.int64(2) if kind == 2 else np.int64(4)
         if end - pos < size:
-            return np.int64(TRUNCATED)
+            return np.int64(TRUNCATED), at
         distance = np.int64(0)
         for i in range(size):
             distance |= np.int64(src[np.uint64(pos + i)]) << (8 * i)
@@ -188,7 +184,7 @@ def inflate_block(src, pos, end, out, start, stop, enough):
             distance |= (tag >> 5) << 8
             length = ((tag >> 2) & 7) + 4
         if distance == 0 or distance > at - start or length > stop - at:
-            return np.int64(CORRUPT)
+            return np.int64(CORRUPT), at
         if at < safe_out:  # a copy that overlaps itself: what it repeats doubles until 8 bytes move at once
             source = at - distance
             target = at
@@ -204,9 +200,75 @@ def inflate_block(src, pos, end, out, start, stop, enough):
         for i in range(length):
             out[np.uint64(at + i)] = out[np.uint64(at - distance + i)]
         at += length
-    if at != stop:
+    return pos, at
+
+
+@block
+def inflate_block(src, pos, end, out, start, stop, enough):
+    """Decompress src[pos:end] into out[start:stop], filling it exactly, or up to `enough` and a bit: OK or a status."""
+    size, pos = read_varint(src, pos, end)
+    if pos < 0:
+        return np.int64(TRUNCATED)
+    if size != stop - start:
+        return np.int64(BAD_COUNT)
+    pos, at = inflate_on(src, pos, end, out, start, stop, np.int64(start), enough)
+    if pos < 0:
+        return pos
+    if at < enough or (enough == stop and (pos < end or at != stop)):
         return np.int64(BAD_COUNT)
     return np.int64(OK)
+
+
+@block
+def inflate_values(src, pos, end, out, start, stop, count, itemsize, nullable):
+    """Decompress a page of PLAIN values of `itemsize` bytes (0: byte arrays) as far as its first `count` need it.
+
+    Of a nullable column `count` may count nulls, too: then it is more than enough. Gives where that ends in `out`, or a
+    status. What is no page of such values is decompressed as a whole: whoever reads it says what is wrong.
+    """
+    size, pos = read_varint(src, pos, end)
+    if pos < 0:
+        return np.int64(TRUNCATED)
+    if size != stop - start:
+        return np.int64(BAD_COUNT)
+    at = np.int64(start)
+    value = np.int64(start)  # where the next value of unknown length starts
+    goal = np.int64(stop)
+    is_open = itemsize == 0  # the goal depends on lengths that are not there yet
+    if nullable:
+        pos, at = inflate_on(src, pos, end, out, start, stop, at, min(np.int64(stop), value + 4))
+        if pos < 0:
+            return pos
+        if at - start < 4 or np.int64(load_u32(out, start)) > stop - start - 4:
+            is_open = False
+            value = np.int64(stop)
+        else:
+            value += 4 + np.int64(load_u32(out, start))
+    if itemsize > 0 and count <= (stop - value) // itemsize:
+        goal = value + count * itemsize
+    left = np.int64(count)
+    while True:
+        while is_open and left > 0 and at - value >= 4:
+            length = np.int64(load_u32(out, value))
+            if length > stop - value - 4:
+                is_open = False
+                goal = np.int64(stop)
+            else:
+                value += 4 + length
+                left -= 1
+        if is_open:
+            if left == 0 and value <= at:
+                return at
+            goal = min(np.int64(stop), max(value + np.int64(left > 0) * 4, at + _STEP))
+        if at >= goal:
+            return at if goal < stop or (pos >= end and at == stop) else np.int64(BAD_COUNT)
+        if pos >= end:
+            return np.int64(BAD_COUNT)
+        pos, at = inflate_on(src, pos, end, out, start, stop, at, goal)
+        if pos < 0:
+            return pos
+
+
 
 
 @kernel
@@ -233,3 +295,21 @@ def inflate_prefix(src, out, size, enough):
     if size > np.int64(out.shape[0]) - SLACK or enough > size:
         return np.int64(OUTPUT_FULL)
     return inflate_block(src, 0, np.int64(src.shape[0]), out, 0, size, enough)
+
+
+@kernel
+def inflate_first_values(src, table, out, itemsize, nullable):
+    """Decompress of every row of `table` what its first values need (`inflate_values`): OK or `fail`.
+
+    The field after those of `inflate_pages` has their number, and receives the bytes that are there.
+    """
+    for row in range(table.shape[0]):
+        start = table[row, OUT_START]
+        reached = inflate_values(
+            src, table[row, IN_START], table[row, IN_END], out, start, table[row, OUT_END],
+            table[row, INFLATE_FIELDS], itemsize, nullable,
+        )  # fmt: skip
+        if reached < 0:
+            return fail(reached, row)
+        table[row, INFLATE_FIELDS] = reached - start
+    return np.int64(OK)

@@ -86,6 +86,7 @@ _TAKEN = f"int32[::1], {_OPENED}, int64[::1], int32[::1], int64[:,::1], uint64[:
 SIGNATURES: dict[str, str] = {
     "snappy.inflate_pages": "int64(uint8[::1], int64[:,::1], uint8[::1])",
     "snappy.inflate_prefix": "int64(uint8[::1], uint8[::1], int64, int64)",
+    "snappy.inflate_first_values": "int64(uint8[::1], int64[:,::1], uint8[::1], int64, boolean)",
     "levels.slice_required": "int64(int64[:,::1], int64, int64, int64[:,::1])",
     "levels.read_validity": f"int64({_PAGES}, int64, int64, uint64[::1], int64[::1], int64[:,::1])",
     "levels.read_levels": f"int64({_PAGES}, int64, int64, uint8[::1], uint8[::1], int64[:,::1])",

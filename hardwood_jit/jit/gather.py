@@ -30,6 +30,7 @@ PLAIN = Encoding.PLAIN
 # Above this share of survivors decoding everything and taking what is wanted is faster.
 DENSE_NUMBERS = 0.35
 DENSE_BYTES = 0.9
+FEW_OF_PAGE = 8  # survivors, spread evenly: their pages are decompressed to eight ninths
 FEW = 64  # survivors for whose sake a dictionary is not taken apart as a whole
 
 
@@ -50,9 +51,25 @@ def can_gather(window: FlatWindow, pages: list[int], values: ValueDecoder, count
 
 
 def gather_column(
+    window: FlatWindow, pages: list[int], positions: Positions, values: ValueDecoder, scratch: Scratch, once: bool
+) -> Column:
+    """The column of the survivors at `positions` of the window, all of them on `pages`.
+
+    Where nobody wants these again (`once`) and survivors are few, pages are decompressed as far as the last one needs.
+    """
+    physical = values.leaf.physical_type
+    if not once or len(positions) > FEW_OF_PAGE * len(pages):
+        return _gather(window, pages, positions, values, scratch)
+    parts = window.load_first(pages, positions, WORDS[physical][1].itemsize if physical in WORDS else 0)
+    try:
+        return _gather(window, pages, positions, values, scratch)
+    finally:
+        window.release(parts)
+
+
+def _gather(
     window: FlatWindow, pages: list[int], positions: Positions, values: ValueDecoder, scratch: Scratch
 ) -> Column:
-    """The column of the survivors at `positions` of the window, all of them on `pages`."""
     table = window.slices_of(pages)
     count = len(positions)
     ranks = scratch.int32("ranks", count + 1)

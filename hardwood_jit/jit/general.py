@@ -44,6 +44,7 @@ _WIDTH_OF = {
 FILTERS = (
     "snappy.inflate_pages",
     "snappy.inflate_prefix",
+    "snappy.inflate_first_values",
     "fused.narrow_dictionary",
     "take.find_byte_arrays",
     "compare.test_plain",

@@ -145,6 +145,24 @@ class FlatWindow:
         self.decoder.reader.load(numbers)
         return self.decoder.bodies(numbers), np.empty((len(pages), FILTER_FIELDS), np.int64)
 
+    def load_first(self, pages: Sequence[int], positions: NDArray[np.int32], itemsize: int) -> list[int]:
+        """Decompress large PLAIN pages as far as the last of these positions needs it: those pages, to be released."""
+        reader = self.decoder.reader
+        chosen = [page for page in pages if not self._is_sliced[page] and reader.is_divisible(self.first + page)]
+        if chosen:
+            rows = self.rows[chosen]
+            last = positions[np.searchsorted(positions, rows[:, 1]) - 1]
+            numbers = [self.first + page for page in chosen]
+            reader.load_first_values(numbers, (last - rows[:, 0] + 1).tolist(), itemsize, self.nullable)
+        return chosen
+
+    def release(self, pages: Sequence[int]) -> None:
+        """Forget what `load_first` has decompressed."""
+        if pages:
+            self.decoder.reader.release_parts()
+            for page in pages:
+                self._is_sliced[page] = False
+
     def untouched(self, pages: Sequence[int]) -> bool:
         """Whether none of these pages has been sliced: their levels are read together with their values, then."""
         return self._slices is None or not any(self._is_sliced[page] for page in pages)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -46,11 +46,13 @@ Bytes = NDArray[np.uint8]
 # Plain numbers: looking a member up in its Enum costs a microsecond.
 DICTIONARY_PAGE = int(PageKind.DICTIONARY_PAGE)
 DATA_PAGE_V2 = int(PageKind.DATA_PAGE_V2)
+DATA_PAGE = int(PageKind.DATA_PAGE)
 
 FIRST_BLOCK = 64 << 10  # a chunk read piece by piece starts small and doubles: `head` often needs little
 LAST_BLOCK = 4 << 20
 SPARE_BYTES = 100
 NOT_LOADED = (-1, -1)
+LEAST_DIVISIBLE = 64 << 10  # decompressed bytes: smaller pages are decompressed as a whole
 MOST_PREFIX = 0.8  # of a dictionary: if more of it is needed, all of it is decompressed, and kept
 
 
@@ -195,6 +197,7 @@ class PageReader:
         self.first_held = 0
         self.spans: list[tuple[int, int]] = []
         self._used = 0  # bytes of the arena
+        self._parts: dict[int, Bytes] = {}  # pages of which only the first values are there, and where they come from
         # Counted for explain:
         self.loaded_pages = 0
         self.loaded_bytes = 0
@@ -404,6 +407,64 @@ class PageReader:
         if table:
             self._inflate_all(piece, table, numbers)
 
+    def is_divisible(self, page: int) -> bool:
+        """Whether a page that is not held may be decompressed as far as its first values need it."""
+        at = page - self.first_held
+        if not self._is_snappy or (at < len(self.spans) and self.spans[at] is not NOT_LOADED):
+            return False
+        row, source = self.headers[page], self._sources[page]
+        return (
+            row[PAGE_KIND] == DATA_PAGE
+            and row[PAGE_ENCODING] == Encoding.PLAIN
+            and not row[PAGE_HAS_CRC]
+            and row[PAGE_UNCOMPRESSED] >= LEAST_DIVISIBLE
+            and source is not None
+            and bool(source.flags.writeable and source.flags.c_contiguous)
+        )
+
+    def load_first_values(self, pages: Sequence[int], counts: Sequence[int], itemsize: int, nullable: bool) -> None:
+        """Decompress divisible `pages` as far as their first values need it; `release_parts` before any other use.
+
+        `itemsize` is 0 for byte arrays; `counts` may count nulls, too.
+        """
+        from hardwood_jit.jit.kernel_cache import load
+
+        base = self.first_held
+        if len(self.spans) < pages[-1] + 1 - base:
+            self.spans += [NOT_LOADED] * (pages[-1] + 1 - base - len(self.spans))
+        stop = self._used
+        rows = []
+        for page, count in zip(pages, counts, strict=True):
+            row, start = self.headers[page], stop
+            self._check_size(row, page)
+            stop += row[PAGE_UNCOMPRESSED]
+            rows.append([row[PAGE_BODY], row[PAGE_BODY] + row[PAGE_COMPRESSED], start, stop, count])
+        self._arena.room(stop, self._used)
+        self._used = stop
+        inflate_first = load("snappy.inflate_first_values")
+        for page, numbers in zip(pages, rows, strict=True):
+            source = self._sources[page]
+            assert source is not None
+            table = np.array([numbers], np.int64)
+            status = inflate_first(source, table, self._arena.buffer, itemsize, nullable)
+            if status < 0:
+                raise self._not_inflated(page, numbers[1] - numbers[0], status)
+            self.spans[page - base] = (numbers[2], numbers[3])
+            self._parts[page], self._sources[page] = source, None
+            self.loaded_pages += 1
+            self.loaded_bytes += int(table[0, -1])
+
+    def release_parts(self) -> None:
+        """Forget the pages of which only the first values are there."""
+        for page, source in self._parts.items():
+            self.spans[page - self.first_held] = NOT_LOADED
+            self._sources[page] = source
+        self._parts.clear()
+
+    def _not_inflated(self, page: int, stored: int, status: int) -> CorruptFileError:
+        reason = MEANING[code_of(status)]
+        return CorruptFileError(f"{self.where(page)}: {stored} compressed bytes do not decompress: {reason}")
+
     def _inflate_all(self, piece: Bytes | None, table: list[tuple[int, int, int, int]], numbers: list[int]) -> None:
         """Decompress snappy pages of one piece with one call, which gives the interpreter lock away once."""
         assert piece is not None
@@ -413,9 +474,7 @@ class PageReader:
         if status < 0:
             page = numbers[page_of(status)]
             start, end, _, _ = table[page_of(status)]
-            raise CorruptFileError(
-                f"{self.where(page)}: {end - start} compressed bytes do not decompress: {MEANING[code_of(status)]}"
-            )
+            raise self._not_inflated(page, end - start, status)
 
     def _copy_levels(self, row: list[int], page: int, source: Bytes, start: int) -> int:
         """The levels of a V2 page, which are never compressed: how many bytes they take."""

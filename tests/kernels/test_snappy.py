@@ -9,7 +9,7 @@ import cramjam
 import numpy as np
 import pytest
 from hardwood_jit.kernels.slices import SLACK
-from hardwood_jit.kernels.snappy import INFLATE_FIELDS, inflate_pages, inflate_prefix
+from hardwood_jit.kernels.snappy import INFLATE_FIELDS, inflate_first_values, inflate_pages, inflate_prefix
 from hardwood_jit.kernels.status import BAD_COUNT, CORRUPT, OK, OUTPUT_FULL, TRUNCATED, code_of, page_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -329,3 +329,75 @@ def test_prefix_that_does_not_fit_is_refused() -> None:
     block = compress(bytes(500))
     assert inflate_part(block, 500, 100, room=499)[0] == OUTPUT_FULL
     assert inflate_part(block, 500, 501)[0] == OUTPUT_FULL
+
+
+# A page as far as its first values need it
+
+
+def inflate_first(block: bytes, size: int, count: int, itemsize: int, nullable: bool) -> tuple[int, bytes, int]:
+    """Status, output and the bytes of it that are said to be there; input and output end their memory."""
+    src = SOURCE.place(block, 0)
+    before = 40
+    out = TARGET.place(bytes([CANARY]) * (before + size), 0)
+    table = np.zeros((1, INFLATE_FIELDS + 1), np.int64)
+    table[0] = (0, len(block), before, before + size, count)
+    status = int(inflate_first_values(src, table, out, itemsize, nullable))
+    assert (out[:before] == CANARY).all(), "bytes before the page were written"
+    return status, out[before:].tobytes(), int(table[0, -1])
+
+
+def page_of_values(values: list[bytes], itemsize: int, levels: bytes | None) -> tuple[bytes, list[int]]:
+    """A page of PLAIN values, and where each of them ends."""
+    page = b"" if levels is None else len(levels).to_bytes(4, "little") + levels
+    ends = []
+    for value in values:
+        page += value if itemsize else len(value).to_bytes(4, "little") + value
+        ends.append(len(page))
+    return page, ends
+
+
+@QUICK
+@given(
+    st.sampled_from([0, 4, 8]),
+    st.none() | st.binary(max_size=30),
+    st.lists(st.binary(max_size=40) | st.sampled_from([b"", b"x" * 3000, bytes(range(256)) * 40]), max_size=60),
+    st.data(),
+)
+def test_first_values_of_a_page_are_there(
+    itemsize: int, levels: bytes | None, values: list[bytes], data: st.DataObject
+) -> None:
+    if itemsize:
+        values = [value[:itemsize].ljust(itemsize, b"\1") for value in values]
+    page, ends = page_of_values(values, itemsize, levels)
+    count = data.draw(st.integers(0, len(values) + 2))  # more than there are, where nulls are counted
+    status, out, reached = inflate_first(compress(page), len(page), count, itemsize, levels is not None)
+    assert status == OK
+    needed = ends[min(count, len(values)) - 1] if count and values else 0
+    assert needed <= reached <= len(page)
+    assert out[:reached] == page[:reached]
+
+
+@pytest.mark.parametrize("itemsize", [0, 8])
+def test_most_of_a_page_stays_compressed_where_its_first_values_are_wanted(itemsize: int) -> None:
+    rng = random.Random(2)
+    values = [rng.randbytes(8) for _ in range(20_000)]
+    page, ends = page_of_values(values, itemsize, None)
+    for count in (0, 1, 1_000, 10_000):
+        status, out, reached = inflate_first(compress(page), len(page), count, itemsize, False)
+        needed = ends[count - 1] if count else 0
+        assert status == OK and out[:needed] == page[:needed]
+        assert needed <= reached <= needed + 66_000  # a literal holds up to 64 KB
+
+
+@QUICK
+@given(
+    st.binary(max_size=400), st.integers(0, 600), st.integers(0, 300), st.sampled_from([0, 4, 8]), st.booleans()
+)
+def test_first_values_of_anything_stay_inside_their_memory(
+    block: bytes, size: int, count: int, itemsize: int, nullable: bool
+) -> None:
+    whole = block[:size].ljust(size, b"\2")
+    status, out, reached = inflate_first(compress(whole), size, count, itemsize, nullable)  # no such values, perhaps
+    assert status == OK and out[:reached] == whole[:reached]
+    status, _, _ = inflate_first(block, size, count, itemsize, nullable)
+    assert code_of(status) in (OK, TRUNCATED, BAD_COUNT, CORRUPT)

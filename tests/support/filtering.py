@@ -23,6 +23,7 @@ import numpy as np
 import hardwood_jit as hw
 from hardwood_jit import cascade, col, page_map, shares, survivor_columns, whole_group
 from hardwood_jit.jit import chunk, column_decoder, gather
+from hardwood_jit.pages import page_reader
 from hardwood_jit.plan.predicate import Col, Instant, Predicate
 from tests.support import naive
 from tests.support import pages as p
@@ -63,11 +64,14 @@ def sizes(
 
 @contextlib.contextmanager
 def divided() -> Iterator[None]:
-    """Row groups of any size are cut into shares, and pages without an offset index are found by their headers."""
+    """What is for large files is done with small ones, too.
+
+    Row groups are cut into shares, pages without an offset index found by their headers, and decompressed in part.
+    """
     with contextlib.ExitStack() as stack:
         for module, name in (
             (shares, "LEAST_ROWS"), (shares, "LEAST_BYTES"), (shares, "LEAST_CHUNK"), (cascade, "LEAST_CHUNK"),
-            (page_map, "LEAST_CHUNK"), (page_map, "LEAST_PAGE"),
+            (page_map, "LEAST_CHUNK"), (page_map, "LEAST_PAGE"), (page_reader, "LEAST_DIVISIBLE"),
         ):  # fmt: skip
             stack.enter_context(patch.object(module, name, 1))
         yield
