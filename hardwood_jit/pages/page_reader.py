@@ -547,9 +547,17 @@ class PageReader:
             row, body = self._stored_dictionary
             self._check_sum(row, body, None)
             buffer = allocate(self.dictionary_bytes)
-            inflate(self._decompress, body, buffer[: self.dictionary_bytes], self.where, None)
+            self._inflate_dictionary(body, buffer)
             self._dictionary, self._stored_dictionary = buffer, None
         return self._dictionary
+
+    def _inflate_dictionary(self, body: Bytes, buffer: Bytes) -> None:
+        if self._is_snappy and body.flags.writeable and body.flags.c_contiguous:
+            # Numbers: 0.43 ms where cramjam takes 0.54; text takes the same time with both.
+            table = np.array([[0, body.size, 0, self.dictionary_bytes]], np.int64)
+            if _snappy()(body, table, buffer) >= 0:
+                return
+        inflate(self._decompress, body, buffer[: self.dictionary_bytes], self.where, None)  # or says what is wrong
 
     def dictionary_prefix(self, byte_count: int) -> Bytes | None:
         """The dictionary page, of which the first `byte_count` bytes are right at least; None without one."""
