@@ -16,6 +16,7 @@ from hardwood_jit.memory import Scratch
 from hardwood_jit.metadata.footer_cache import footer_cache
 from hardwood_jit.metadata.schema import Leaf, Schema
 from hardwood_jit.options import BATCH_BYTES
+from hardwood_jit.physical import NUMBERS
 from hardwood_jit.plan.bind import bind
 from hardwood_jit.plan.predicate import Col, Predicate, as_predicate
 from hardwood_jit.plan.row_ranges import RowRanges
@@ -42,6 +43,9 @@ DnfFilter = Sequence[Any]  # [("age", ">", 21), ...], or a list of such lists
 
 TINY_GROUP = 32 << 10  # stored bytes: 1 000 files of 5 columns and 10 kB took two threads 2.5 times as long as one
 TABLE_BATCH_BYTES = 12 << 20  # whole results are not bounded by a budget, so fewer and larger pieces serve better
+# Flat numbers alone decode to little more than their pages: a window cuts pages of 1 MB, and each window walks those
+# that it shares with the one before again (nine columns in row groups of a million rows: 157 ms instead of 192).
+NUMBERS_BATCH_BYTES = 128 << 20
 
 
 class Scan:
@@ -470,9 +474,14 @@ class Scan:
             tuple(wanted(leaf) for leaf in schema.leaves if leaf.index < own_count),
             self._dataset._options,
             self._selection.batch_size,
-            BATCH_BYTES if bounded else TABLE_BATCH_BYTES,
+            BATCH_BYTES if bounded else self._table_batch_bytes(schema),
             self._dataset._partitions.row_bytes(schema.leaves, own_count),
         )
+
+    def _table_batch_bytes(self, schema: Schema) -> int:
+        """What a batch of a result that is kept as a whole may have; windows of candidates stay in the cache."""
+        only_numbers = all(leaf.physical_type in NUMBERS and not leaf.layers for leaf in schema.leaves)
+        return NUMBERS_BATCH_BYTES if only_numbers and self._selection.predicate is None else TABLE_BATCH_BYTES
 
     def _planner(self, job: ScanJob) -> TaskPlanner:
         from hardwood_jit.scan_tasks import TaskPlanner

@@ -125,3 +125,8 @@ VALUES_DTYPE: dict[PhysicalType, np.dtype[Any]] = {
 }
 
 INT96_BYTES = 12
+
+# The types whose values are one machine word.
+NUMBERS = frozenset(
+    {PhysicalType.BOOLEAN, PhysicalType.INT32, PhysicalType.INT64, PhysicalType.FLOAT, PhysicalType.DOUBLE}
+)

@@ -379,6 +379,28 @@ def drain(raw: bytes, **options: Any) -> tuple[int, int, int]:
     return rows, count, largest
 
 
+def test_table_of_numbers_has_one_chunk_per_row_group_whatever_its_pages() -> None:
+    # 300 000 rows of 60 bytes: more than a batch of text may have. Decimals take two ways, PLAIN and dictionary; pages
+    # of 1 MB and no row limit reach into the next window where there is one.
+    rows = 600_000
+    row = np.arange(rows)
+
+    def cents(numbers: Any) -> pa.Array:
+        return pa.array(numbers).cast(pa.decimal128(19, 0)).cast(pa.decimal128(18, 0))
+
+    columns = {"id": row, "part": row % 1000, "price": cents(row * 37 % 1_000_003), "tax": cents(row % 9)}
+    table = pa.table({**columns, "day": (row % 2500).astype(np.int32), "share": row / 7})
+    out = io.BytesIO()
+    pq.write_table(table, out, 300_000, store_schema=False, store_decimal_as_integer=True, max_rows_per_page=1 << 40)
+    scan = hw.scan(out.getvalue())
+    found = scan.to_arrow()
+    assert [column.num_chunks for column in found.columns] == [2] * 6
+    assert found.equals(table)
+    assert scan.filter("part >= 0").to_arrow().equals(table)
+    assert sum(batch.num_rows for batch in scan.batches()) == rows
+    assert max(map(batch_bytes, scan.batches())) < BUDGET
+
+
 @pytest.mark.parametrize("physical", [p.BYTE_ARRAY, p.FLBA])
 def test_dictionary_with_huge_entries_and_few_indexes_gives_small_batches(physical: int) -> None:
     width = 1 << 20
