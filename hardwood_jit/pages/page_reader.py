@@ -35,7 +35,7 @@ from hardwood_jit.kernels.tables import (
     PAGE_VALUES,
 )
 from hardwood_jit.memory import Arena, allocate
-from hardwood_jit.pages.codecs import decompressor, inflate
+from hardwood_jit.pages.codecs import decompressor, inflate, inflate_frames
 from hardwood_jit.physical import Codec, Encoding, PageKind
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ class PageReader:
         self.max_page_bytes = max_page_bytes
         self._decompress, self._expansion = decompressor(facts.codec, self.where)
         self._is_snappy = facts.codec == Codec.SNAPPY
+        self._in_one_call = facts.codec in (Codec.SNAPPY, Codec.ZSTD)
         self._piece: Bytes = np.empty(0, np.uint8)
         self._piece_pos = 0
         self._table = np.empty((8, PAGE_FIELDS), np.int64)
@@ -399,7 +400,7 @@ class PageReader:
                     continue
             if first == stop:
                 continue  # writers store nothing at all, or a frame of nothing: neither is worth a call
-            if self._is_snappy:
+            if self._in_one_call:
                 table.append((body, end, first, stop))
                 numbers.append(page)
             else:
@@ -466,8 +467,11 @@ class PageReader:
         return CorruptFileError(f"{self.where(page)}: {stored} compressed bytes do not decompress: {reason}")
 
     def _inflate_all(self, piece: Bytes | None, table: list[tuple[int, int, int, int]], numbers: list[int]) -> None:
-        """Decompress snappy pages of one piece with one call, which gives the interpreter lock away once."""
+        """Decompress pages of one piece with one call, which gives the interpreter lock away once."""
         assert piece is not None
+        if not self._is_snappy:
+            self._inflate_frames(piece, table, numbers)
+            return
         if not (piece.flags.writeable and piece.flags.c_contiguous):
             piece = np.array(piece)  # kernels are compiled for one kind of array
         status = _snappy()(piece, np.array(table, np.int64), self._arena.buffer)
@@ -475,6 +479,16 @@ class PageReader:
             page = numbers[page_of(status)]
             start, end, _, _ = table[page_of(status)]
             raise self._not_inflated(page, end - start, status)
+
+    def _inflate_frames(self, piece: Bytes, table: list[tuple[int, int, int, int]], numbers: list[int]) -> None:
+        out, first, last = self._arena.buffer, table[0][2], table[-1][3]
+        bodies = [piece[body:end] for body, end, _, _ in table]
+        sizes = [stop - start for _, _, start, stop in table]
+        side_by_side = len(table) > 1 and sum(sizes) == last - first  # not where levels lie between
+        if side_by_side and inflate_frames(bodies, sizes, out[first:last]):
+            return
+        for body, (_, _, start, stop), page in zip(bodies, table, numbers, strict=True):
+            inflate(self._decompress, body, out[start:stop], self.where, page)
 
     def _copy_levels(self, row: list[int], page: int, source: Bytes, start: int) -> int:
         """The levels of a V2 page, which are never compressed: how many bytes they take."""

@@ -8,10 +8,19 @@ import random
 import struct
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hardwood_jit.errors import CorruptFileError, UnsupportedError
-from hardwood_jit.pages.codecs import DECOMPRESSORS, EXPANSION, NOT_YET, decompressor, inflate
+from hardwood_jit.pages.codecs import (
+    DECOMPRESSORS,
+    EXPANSION,
+    NOT_YET,
+    decompressor,
+    inflate,
+    inflate_frames,
+    zstd_content_size,
+)
 from hardwood_jit.physical import Codec
 from tests.support.pages import COMPRESS, hadoop_lz4, lz4_block
 
@@ -119,6 +128,46 @@ def test_zstd_of_several_frames_is_one_page() -> None:
     body = BODIES["text"]
     packed = COMPRESS[Codec.ZSTD](body[:100]) + COMPRESS[Codec.ZSTD](body[100:])
     assert page(Codec.ZSTD, packed, len(body)) == body
+
+
+# The header stores sizes in 1, 2, 4 bytes: up to 255, up to 65 791, above.
+FRAME_SIZES = (1, 255, 256, 65_791, 65_792, 300_000)
+
+
+def frame(size: int) -> bytes:
+    """A zstd frame with its size in the header."""
+    return bytes(pa.compress(random.Random(size).randbytes(size // 2) + bytes(size - size // 2), "zstd"))
+
+
+def frames_inflated(frames: list[bytes], sizes: list[int]) -> bytes | None:
+    out = np.full(sum(sizes) + 1, 0xEE, np.uint8)
+    done = inflate_frames([array(packed) for packed in frames], sizes, out[:-1])
+    assert out[-1] == 0xEE
+    return out[:-1].tobytes() if done else None
+
+
+def test_zstd_frames_of_several_pages_come_back_side_by_side() -> None:
+    assert [zstd_content_size(array(frame(size))) for size in FRAME_SIZES] == list(FRAME_SIZES)
+    wanted = b"".join(page(Codec.ZSTD, frame(size), size) for size in FRAME_SIZES)
+    assert frames_inflated([frame(size) for size in FRAME_SIZES], list(FRAME_SIZES)) == wanted
+
+
+def test_zstd_frames_that_do_not_fill_their_own_pages_are_left_to_be_read_one_by_one() -> None:
+    assert frames_inflated([frame(100), frame(200)], [200, 100]) is None
+    assert frames_inflated([frame(100), frame(200)[:-1]], [100, 200]) is None
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:  # which does not know yet how much will come
+        stream.write(bytes(200))
+    streamed = sink.getvalue().to_pybytes()
+    assert zstd_content_size(array(streamed)) == -1
+    assert frames_inflated([frame(100), streamed], [100, 200]) is None
+    for cut in range(18):
+        assert zstd_content_size(array(frame(70_000)[:cut])) in (-1, 70_000)
+    # Headers may lie: 200 bytes in the frame that announces 100, and 100 in the one that announces 200.
+    lying = [bytearray(frame(200)), bytearray(frame(100))]
+    assert (lying[0][5], lying[1][5]) == (200, 100)
+    lying[0][5], lying[1][5] = 100, 200
+    assert frames_inflated([bytes(packed) for packed in lying], [100, 200]) is None
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
