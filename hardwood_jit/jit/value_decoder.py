@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hardwood_jit.batch import NO_NULLS, Column, Validity
 from hardwood_jit.errors import CorruptFileError, UnsupportedError, located
 from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS
-from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.kernel_cache import load, load_for_count
 from hardwood_jit.kernels import tables
 from hardwood_jit.kernels.slices import FIELDS, OUT_START, SLOTS, SRC_END, SRC_START, STREAM_COUNT, TAKE
 from hardwood_jit.kernels.status import TRUNCATED, page_of
@@ -175,7 +175,8 @@ class ValueDecoder:
                     if entries.pairs is None:
                         entries.pairs = np.empty((entries.count, 2), np.uint64)
                         signed = entries.values.view(dtype)
-                        bound = load("decimal.widen_integers", SIGNED[t])(signed, entries.count, entries.pairs)
+                        widen = load_for_count("decimal.widen_integers", entries.count, SIGNED[t])
+                        bound = widen(signed, entries.count, entries.pairs)
                         entries.in_range = self._in_range(signed, bound)
                     in_range = in_range and entries.in_range
                     self._look_up(part, words, low, entries, entries.pairs, wide, "")
@@ -556,8 +557,8 @@ class ValueDecoder:
                 self._too_many(count, byte_count)
             pairs = np.empty((count, 2), np.uint64)
             row = self._dictionary_slice(byte_count, count)
-            self.dictionary_failed(load("views.read_plain_views")(page, row, NO_WORDS, 1, pairs))
-            is_text = bool(load("utf8.pages_are_ascii")(page, row)) if self.wanted.text else False
+            self.dictionary_failed(load_for_count("views.read_plain_views", count)(page, row, NO_WORDS, 1, pairs))
+            is_text = bool(load_for_count("utf8.pages_are_ascii", count)(page, row)) if self.wanted.text else False
             if self.wanted.text and not is_text:
                 is_text = load("utf8.check_utf8_views")(pairs, count, 1, page) >= 0
             self._dictionary = Dictionary(count, page, pairs=pairs, is_text=is_text)

@@ -53,6 +53,7 @@ LAST_BLOCK = 4 << 20
 SPARE_BYTES = 100
 NOT_LOADED = (-1, -1)
 LEAST_DIVISIBLE = 64 << 10  # decompressed bytes: smaller pages are decompressed as a whole
+SMALL_DICTIONARY = 32 << 10  # decompressed in the same call as the first pages, and then copied to its own place
 MOST_PREFIX = 0.8  # of a dictionary: if more of it is needed, all of it is decompressed, and kept
 
 
@@ -182,6 +183,7 @@ class PageReader:
         self._extended = False
         self._dictionary: Bytes | None = None
         self._stored_dictionary: tuple[list[int], Bytes] | None = None  # header and body, until somebody needs it
+        self._small_dictionary: tuple[Bytes, int, int] | None = None  # the same as a place in a piece, if it is small
         self.dictionary_bytes = 0
         self.dictionary_count = -1
         self._ended = facts.value_count == 0 or (plan is not None and not plan.starts)
@@ -366,7 +368,7 @@ class PageReader:
             if size > limit or (expansion is not None and size > row[PAGE_COMPRESSED] * expansion + 64):
                 self._check_size(row, page)
             stop += size
-        self._arena.room(stop, used)
+        self._arena.room(stop + (SMALL_DICTIONARY if self._small_dictionary is not None else 0), used)
         self.loaded_pages += len(wanted)
         self.loaded_bytes += stop - used
         self._used = stop
@@ -406,7 +408,36 @@ class PageReader:
             else:
                 inflate(self._decompress, source[body:end], self._arena.buffer[first:stop], self.where, page)
         if table:
-            self._inflate_all(piece, table, numbers)
+            small = self._small_dictionary
+            if small is None or small[0] is not piece or not self._inflate_with_dictionary(small, table, stop):
+                self._inflate_all(piece, table, numbers)
+
+    def _inflate_with_dictionary(
+        self, small: tuple[Bytes, int, int], table: list[tuple[int, int, int, int]], stop: int
+    ) -> bool:
+        """The pages and the dictionary with one call; False where something is wrong or the call is not for them."""
+        self._small_dictionary = None
+        if self._stored_dictionary is None or table[-1][3] != stop:
+            return False
+        piece, body, end = small
+        both = [*table, (body, end, stop, stop + self.dictionary_bytes)]
+        if not self._inflate_together(piece, both):
+            return False
+        self._dictionary = allocate(self.dictionary_bytes)
+        self._dictionary[: self.dictionary_bytes] = self._arena.buffer[stop : stop + self.dictionary_bytes]
+        self._stored_dictionary = None
+        return True
+
+    def _inflate_together(self, piece: Bytes, table: list[tuple[int, int, int, int]]) -> bool:
+        if self._is_snappy:
+            if not (piece.flags.writeable and piece.flags.c_contiguous):
+                return False  # kernels are compiled for one kind of array
+            return _snappy()(piece, np.array(table, np.int64), self._arena.buffer) >= 0
+        sizes = [stop - start for _, _, start, stop in table]
+        first, last = table[0][2], table[-1][3]
+        if len(table) == 1 or sum(sizes) != last - first:  # levels may lie between
+            return False
+        return inflate_frames([piece[body:end] for body, end, _, _ in table], sizes, self._arena.buffer[first:last])
 
     def is_divisible(self, page: int) -> bool:
         """Whether a page that is not held may be decompressed as far as its first values need it."""
@@ -470,25 +501,17 @@ class PageReader:
         """Decompress pages of one piece with one call, which gives the interpreter lock away once."""
         assert piece is not None
         if not self._is_snappy:
-            self._inflate_frames(piece, table, numbers)
+            if not self._inflate_together(piece, table):
+                for (body, end, start, stop), page in zip(table, numbers, strict=True):
+                    inflate(self._decompress, piece[body:end], self._arena.buffer[start:stop], self.where, page)
             return
         if not (piece.flags.writeable and piece.flags.c_contiguous):
-            piece = np.array(piece)  # kernels are compiled for one kind of array
+            piece = np.array(piece)
         status = _snappy()(piece, np.array(table, np.int64), self._arena.buffer)
         if status < 0:
             page = numbers[page_of(status)]
             start, end, _, _ = table[page_of(status)]
             raise self._not_inflated(page, end - start, status)
-
-    def _inflate_frames(self, piece: Bytes, table: list[tuple[int, int, int, int]], numbers: list[int]) -> None:
-        out, first, last = self._arena.buffer, table[0][2], table[-1][3]
-        bodies = [piece[body:end] for body, end, _, _ in table]
-        sizes = [stop - start for _, _, start, stop in table]
-        side_by_side = len(table) > 1 and sum(sizes) == last - first  # not where levels lie between
-        if side_by_side and inflate_frames(bodies, sizes, out[first:last]):
-            return
-        for body, (_, _, start, stop), page in zip(bodies, table, numbers, strict=True):
-            inflate(self._decompress, body, out[start:stop], self.where, page)
 
     def _copy_levels(self, row: list[int], page: int, source: Bytes, start: int) -> int:
         """The levels of a V2 page, which are never compressed: how many bytes they take."""
@@ -592,7 +615,10 @@ class PageReader:
             raise CorruptFileError(f"{self.where()}: dictionary page with encoding number {row[PAGE_ENCODING]}")
         self._check_size(row, None)
         # Decompressed when a page needs it: those with survivors may have other encodings.
-        self._stored_dictionary = row, self._piece[row[PAGE_BODY] : row[PAGE_BODY] + row[PAGE_COMPRESSED]]
+        body, end = row[PAGE_BODY], row[PAGE_BODY] + row[PAGE_COMPRESSED]
+        self._stored_dictionary = row, self._piece[body:end]
+        if self._in_one_call and 0 < row[PAGE_UNCOMPRESSED] <= SMALL_DICTIONARY and not row[PAGE_HAS_CRC]:
+            self._small_dictionary = self._piece, body, end
         self.dictionary_bytes = row[PAGE_UNCOMPRESSED]
         self.dictionary_count = row[PAGE_VALUES]
 
