@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEAST_CHUNK = 1 << 20  # stored bytes
 LEAST_PAGE = 32 << 10  # stored bytes on average: smaller ones are read at one go
-FIRST_PAGES = 8  # after which that is looked at
+FIRST_PAGES = 8  # after which that is looked at, and again after so many more: a file may have millions of empty ones
 HEADER_BYTES = 512
 MOST_HEADER = 64 << 10  # statistics of long values make long headers
 
@@ -45,16 +45,17 @@ def map_pages(source: Source, facts: ChunkFacts) -> OffsetIndex | None:
         if length <= 0:
             return None
         source.read_into(pos, buffer[:length])
-        table[:] = -1
-        _, _, status = walk(buffer, 0, length, facts.value_count, table, 0)
-        if status not in (OK, TABLE_FULL, NEED_MORE):
-            return None
         header = skip_struct(buffer, 0, length)
         if header < 0:
             if length < buffer.size or buffer.size >= MOST_HEADER:
                 return None
             buffer = np.empty(8 * buffer.size, np.uint8)
             continue
+        table[:] = -1
+        # No further than the header: a page of another kind is passed over, and the row would be that of the next one.
+        _, _, status = walk(buffer, 0, header, facts.value_count, table, 0)
+        if status not in (OK, TABLE_FULL, NEED_MORE):
+            return None
         kind, stored, values = (int(table[0, field]) for field in (PAGE_KIND, PAGE_COMPRESSED, PAGE_VALUES))
         if stored < 0 or stored > facts.stop - pos - header or values < 0 or values > facts.row_count - row:
             return None
@@ -62,10 +63,11 @@ def map_pages(source: Source, facts: ChunkFacts) -> OffsetIndex | None:
             offsets.append(pos)
             firsts.append(row)
             row += values
-        elif kind != DICTIONARY_PAGE or offsets:
+        elif kind != DICTIONARY_PAGE or pos != facts.start:
             return None
         pos += header + stored
-        if len(offsets) == FIRST_PAGES and pos - offsets[0] < FIRST_PAGES * LEAST_PAGE:
+        count = len(offsets)
+        if count and count % FIRST_PAGES == 0 and pos - offsets[0] < count * LEAST_PAGE:
             return None
     starts = np.array(offsets, np.int64)
     return OffsetIndex(starts, np.diff(starts, append=pos), np.array(firsts, np.int64), facts.row_count)

@@ -19,10 +19,11 @@ from hardwood_jit.group_columns import GroupColumns
 from hardwood_jit.memory import Scratch
 from hardwood_jit.metrics import Metrics
 from hardwood_jit.options import OpenOptions
-from hardwood_jit.page_map import HEADER_BYTES, map_pages
+from hardwood_jit.page_map import FIRST_PAGES, HEADER_BYTES, LEAST_PAGE, map_pages
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.scan_plan import GroupPlan
 from hardwood_jit.scan_tasks import TaskPlanner
+from tests.support import pages as p
 from tests.support.filtering import divided
 
 ROWS = 300_000  # more than two shares
@@ -153,6 +154,37 @@ def test_long_headers_are_read_in_full() -> None:
     first = int(found.offsets[0])
     assert skip_struct(np.frombuffer(data, np.uint8).copy(), first, len(data)) > first + HEADER_BYTES
     assert (found.offsets[1:] == found.offsets[:-1] + found.sizes[:-1]).all()
+
+
+def test_many_small_pages_behind_large_ones_are_not_walked_to_their_end() -> None:
+    """Each would cost a read and some steps in Python."""
+    root = p.group("root", p.leaf("number", p.INT64))
+    (path,) = p.leaf_paths(root)
+    large = [(0, 0, number) for number in range(LEAST_PAGE // 8)]
+    pages = [*(p.data_page_v1(path, large) for _ in range(FIRST_PAGES)), *(p.data_page_v1(path, []),) * 40_000]
+    pages.append(p.data_page_v1(path, large))
+    rows = len(large) * (FIRST_PAGES + 1)
+    source, facts = _facts(p.build_file(root, [p.RowGroup([p.Chunk(pages, p.UNCOMPRESSED)], rows)]), "number")
+    reads = source.counts
+    assert map_pages(source, facts) is None
+    assert (source.counts - reads).ranges < 1_000
+
+
+@pytest.mark.parametrize("kind", [p.INDEX_PAGE, p.DICTIONARY_PAGE, 9])
+def test_pages_of_other_kinds_have_no_map(kind: int) -> None:
+    """The bytes behind the header of such a page are not taken for its own."""
+    root = p.group("root", p.leaf("number", p.INT64))
+    (path,) = p.leaf_paths(root)
+    page = p.data_page_v1(path, [(0, 0, number) for number in range(8)])
+    other = p.dictionary_page(p.INT64, [1, 2]) if kind == p.DICTIONARY_PAGE else p.Page(kind, p.record({}), b"1234")
+    # Of what lies before the first data page only a dictionary is of the chunk.
+    first = [other, other] if kind == p.DICTIONARY_PAGE else []
+    for pages in ([*first, page, other], [page, other, page]):
+        rows = 8 * sum(one is page for one in pages)
+        source, facts = _facts(p.build_file(root, [p.RowGroup([p.Chunk(pages, p.UNCOMPRESSED)], rows)]), "number")
+        with divided():
+            found = map_pages(source, facts)
+        assert found is None or pages == [page, other]  # where all rows are known before
 
 
 def test_damaged_headers_have_no_map_and_no_other_result(table: pa.Table) -> None:
