@@ -110,8 +110,9 @@ def readme_text(results: Results, seed: int, seconds: float, share: float, done:
     """What README says about a run; a run in parts or of a share says so."""
     cells, wrong = sum(results.cells.values()), sum(results.mismatches.values())
     command = f"python -m tests.audit --seed {seed}" + (f" --share {share}" if share != 1 else "") + " --readme"
-    part = "" if done == units and share == 1 else f" Not all of it: {done} of {units} units"
-    part += f", a share of {share:g} of the layouts." if part and share != 1 else "." if part else ""
+    missing = [f"{done} of {units} units"] if done < units else []
+    missing += [f"a share of {share:g} of the layouts"] if share != 1 else []
+    part = f" Not all of it: {', '.join(missing)}." if missing else ""
     in_spark = f", {results.kernels[IN_SPARK]:,} in Spark's workers" if results.kernels[IN_SPARK] else ", none in Spark"
     return (
         f"{dt.datetime.now(dt.UTC).date()}, seed {seed}, {duration(seconds)}: **{cells:,} cells, {wrong:,} "
