@@ -76,7 +76,8 @@ class Dataset:
         self._closed = False
         self._folders = folders or Partitions(())
         self.files: tuple[DatasetFile, ...] = tuple(
-            DatasetFile(source, self._folders.values(number)) for number, source in enumerate(sources)
+            DatasetFile(source, self._folders.values(number) if self._folders else None)
+            for number, source in enumerate(sources)
         )
 
     @cached_property
@@ -105,7 +106,18 @@ class Dataset:
         >>> hw.open([trips, trips]).num_rows
         12
         """
+        self._read_footers(range(len(self.files)))
         return sum(file.metadata.num_rows for file in self.files)
+
+    def _read_footers(self, numbers: Sequence[int]) -> None:
+        """Read the footers of these files together, as far as they are not known and are for that.
+
+        A file that this passes over, and one with something wrong, is read when its `metadata` is asked for.
+        """
+        files = [file for file in map(self.files.__getitem__, numbers) if file._metadata is None]
+        if len(files) > 1:
+            for file, found in zip(files, footer_cache.read_many([file.source for file in files]), strict=True):
+                file._metadata = found
 
     def scan(self) -> Scan:
         """A scan of all columns and rows, to be narrowed by its methods.

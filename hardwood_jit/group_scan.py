@@ -39,6 +39,7 @@ class ScanJob:
     options: OpenOptions
     batch_rows: int | None
     batch_bytes: int = BATCH_BYTES
+    joins_groups: bool = False  # whether one batch may have the rows of several row groups and files
     constant_bytes: float = 0.0  # of a row, in partition columns
     # Bytes per row of the batches so far: the estimate that sizes the next ones.
     measured: list[float] = field(default_factory=list)

@@ -419,7 +419,7 @@ class Scan:
                 yield from run_groups(planner.tasks(), job, threads, counted, 2 * threads if bounded else None)
             else:
                 yield from map(counted, self._limited(job, planner))
-        if filtered:
+        if filtered or job.joins_groups:
             build_wanted_kernels()
 
     def _limited(self, job: ScanJob, planner: TaskPlanner) -> Iterator[Batch]:
@@ -475,6 +475,7 @@ class Scan:
             self._dataset._options,
             self._selection.batch_size,
             BATCH_BYTES if bounded else self._table_batch_bytes(schema),
+            not bounded and self._selection.predicate is None and self._selection.batch_size is None,
             self._dataset._partitions.row_bytes(schema.leaves, own_count),
         )
 

@@ -123,6 +123,7 @@ class StageMetrics:
     groups: list[DroppedGroup] = field(default_factory=list)
     # Row groups dropped together, and why each of them; None where statistics say it.
     at_once: list[tuple[ScanFile, list[int], dict[int, str] | None]] = field(default_factory=list)
+    later: list[tuple[int, Callable[[], Iterator[DroppedGroup]]]] = field(default_factory=list)  # of many files
     rows: int = 0  # without a match, in row groups that were not dropped as a whole
     pages: int = 0  # in those row groups, of columns that the scan touches; counted only for `explain`
     page_bytes: int = 0
@@ -131,14 +132,19 @@ class StageMetrics:
     @property
     def dropped(self) -> list[DroppedGroup]:
         """All row groups that were dropped as a whole; of those dropped together the facts are gathered only here."""
-        return [*(group for part in self.at_once for group in _described(*part)), *self.groups]
+        described = [group for _, describe in self.later for group in describe()]
+        described += [group for part in self.at_once for group in described_groups(*part)]
+        return [*described, *self.groups]
 
     @property
     def dropped_count(self) -> int:
-        return len(self.groups) + sum(len(numbers) for _, numbers, _ in self.at_once)
+        at_once = sum(len(numbers) for _, numbers, _ in self.at_once)
+        return len(self.groups) + at_once + sum(count for count, _ in self.later)
 
 
-def _described(file: ScanFile, numbers: Sequence[int], reasons: dict[int, str] | None) -> Iterator[DroppedGroup]:
+def described_groups(
+    file: ScanFile, numbers: Sequence[int], reasons: dict[int, str] | None = None
+) -> Iterator[DroppedGroup]:
     assert file.prover is not None
     for number in numbers:
         group = file.metadata.row_groups[number]
@@ -231,6 +237,12 @@ class Metrics:
         if numbers:
             with self._lock:
                 self.stages.setdefault(stage, StageMetrics()).at_once.append((file, numbers, reasons))
+
+    def drop_later(self, stage: str, count: int, describe: Callable[[], Iterator[DroppedGroup]]) -> None:
+        """So many whole row groups of several files, about which `describe` has the facts when somebody asks."""
+        if count:
+            with self._lock:
+                self.stages.setdefault(stage, StageMetrics()).later.append((count, describe))
 
     def drop_file(self, stage: str, why: str) -> None:
         """One file more of which a stage has found, without its footer, that no row passes."""

@@ -107,6 +107,8 @@ def parse_folders(names: Iterable[str], file: str) -> Folders:
 
 def find_partitions(opened: Any, sources: Sequence[Source]) -> Partitions:
     """The partition columns of the files that `opened`, as the caller gave it, stands for."""
+    if not any("=" in source.location for source in sources):
+        return Partitions(())
     if isinstance(opened, list | tuple):
         try:
             folders = [parse_folders(_below(source.location, []), source.name) for source in sources]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardwood_jit.errors import SchemaMismatchError
 from hardwood_jit.group_columns import ScanFile
+from hardwood_jit.many_files import blocks, known_alike, statistics_of_files
 from hardwood_jit.metadata.schema import Leaf, Schema
+from hardwood_jit.metrics import described_groups
 from hardwood_jit.partitions import STAGE as PARTITIONS
 from hardwood_jit.partitions import PartitionFilter
 from hardwood_jit.plan.bind import bind
@@ -25,7 +29,7 @@ from hardwood_jit.probe import bloom_exclusions
 if TYPE_CHECKING:
     from hardwood_jit.batch import Batch
     from hardwood_jit.dataset import Dataset
-    from hardwood_jit.metrics import Metrics
+    from hardwood_jit.metrics import DroppedGroup, Metrics
 
 MANY_GROUPS = 4  # whose bloom filters are worth asking together, before anything else of them is read
 
@@ -72,8 +76,18 @@ class TaskPlanner:
         # Ranges of row numbers count the rows of every file, so that all footers are needed.
         may_drop = self._selection.row_ranges is None
 
+        reads_ahead = may_drop and not self._is_limited and self._partition_filter() is None
+        ahead = blocks(len(files) if reads_ahead else 0)
+        known = 0
+
         def groups_of(number: int) -> Sequence[GroupFacts]:
-            return () if may_drop and self._is_dropped(number) else files[number].metadata.row_groups
+            nonlocal known
+            if may_drop and self._is_dropped(number):
+                return ()
+            while number >= known and (block := next(ahead, None)) is not None:
+                known = block[1]
+                self._dataset._read_footers(range(*block))
+            return files[number].metadata.row_groups
 
         plans = plan_scan(self._selection, len(files), groups_of)
         return (plan for plan in plans if not self._is_dropped(plan.file))
@@ -118,24 +132,75 @@ class TaskPlanner:
         """As `_opened` where neither bytes nor rows were chosen: row groups are looked at file by file, at once."""
         count = len(self._dataset.files)
         backward = self._selection.tail is not None
-        for number in reversed(range(count)) if backward else range(count):
-            if self._is_dropped(number):
-                continue
-            file = self._open_file(number)
-            rows = file.metadata.group_rows
-            left = rows > 0
-            if file.prover is not None:
-                started = time.perf_counter_ns()
-                never = file.prover.never(file.metadata.column_statistics)
-                if never is not None:
-                    self._metrics.drop_groups(STATISTICS, file, np.flatnonzero(never & left).tolist())
-                    left &= ~never
-                self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
-            groups = np.flatnonzero(left).tolist()
-            if len(groups) >= MANY_GROUPS and file.prover is not None and not self._is_limited:
-                groups = self._without_excluded(file, groups)
-            for group in reversed(groups) if backward else groups:
-                yield file, GroupPlan(number, group, RowRanges.all(int(rows[group])), True)
+        if backward or self._is_limited or self._partition_filter() is not None:
+            for number in reversed(range(count)) if backward else range(count):
+                if not self._is_dropped(number):
+                    yield from self._groups_of(number, None)
+            return
+        for first, stop in blocks(count):
+            self._dataset._read_footers(range(first, stop))
+            judged = self._judge_together(range(first, stop))
+            for number in range(first, stop):
+                left = judged.get(number)
+                if left is None or len(left):
+                    yield from self._groups_of(number, left)
+
+    def _groups_of(self, number: int, left: list[int] | None) -> Iterator[tuple[ScanFile, GroupPlan]]:
+        """The row groups of one file; those that statistics leave, where they were asked before."""
+        file = self._open_file(number)
+        rows = file.metadata.group_rows
+        groups = self._left_by_statistics(file) if left is None else left
+        if len(groups) >= MANY_GROUPS and file.prover is not None and not self._is_limited:
+            groups = self._without_excluded(file, groups)
+        for group in reversed(groups) if self._selection.tail is not None else groups:
+            yield file, GroupPlan(number, group, RowRanges.all(int(rows[group])), True)
+
+    def _left_by_statistics(self, file: ScanFile) -> list[int]:
+        left: NDArray[np.bool_] = file.metadata.group_rows > 0
+        if file.prover is not None:
+            started = time.perf_counter_ns()
+            never = file.prover.never(file.metadata.column_statistics)
+            if never is not None:
+                self._metrics.drop_groups(STATISTICS, file, np.flatnonzero(never & left).tolist())
+                left &= ~never
+            self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
+        return np.flatnonzero(left).tolist()
+
+    def _judge_together(self, numbers: Sequence[int]) -> dict[int, list[int]]:
+        """The row groups that statistics leave in files of one schema and writer; other files are not in it."""
+        predicate, schema = self._selection.predicate, self._dataset.schema
+        if len(numbers) < 2 or predicate is None or not self._selection.use_metadata:
+            return {}
+        started = time.perf_counter_ns()
+        files = known_alike(self._dataset.files, numbers, schema)
+        if len(files) < 2:
+            return {}
+        metadata = [file for _, file in files]
+        prover = Prover(self._bind(predicate, schema), metadata[0].column_orders, metadata[0].created_by)
+        counts = [len(file.group_rows) for file in metadata]
+        rows = np.concatenate([file.group_rows for file in metadata])
+        never = prover.never_in_files(
+            [file.memo for file in metadata],
+            counts,
+            lambda leaf, missing: statistics_of_files(leaf, [metadata[number] for number in missing]),
+        )
+        if never is None:
+            return {}
+        left: dict[int, list[int]] = {number: [] for number, _ in files}
+        dropped: dict[int, list[int]] = {}
+        starts = np.cumsum([0, *counts])
+        for chosen, of_file in ((~never & (rows > 0), left), (never & (rows > 0), dropped)):
+            places = np.flatnonzero(chosen)
+            owners = np.searchsorted(starts, places, "right") - 1
+            for owner, group in zip(owners.tolist(), (places - starts[owners]).tolist(), strict=True):
+                of_file.setdefault(files[owner][0], []).append(group)
+        self._metrics.drop_later(STATISTICS, sum(map(len, dropped.values())), partial(self._described, dropped))
+        self._metrics.took(STATISTICS, time.perf_counter_ns() - started)
+        return left
+
+    def _described(self, dropped: dict[int, list[int]]) -> Iterator[DroppedGroup]:
+        for number, groups in dropped.items():
+            yield from described_groups(self._open_file(number), groups)
 
     @property
     def _is_limited(self) -> bool:

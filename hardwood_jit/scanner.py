@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hardwood_jit.batch import Batch
 from hardwood_jit.cascade import FilteredGroup, is_read_whole
+from hardwood_jit.errors import HardwoodError
 from hardwood_jit.group_columns import GroupColumns
 from hardwood_jit.group_scan import GroupScan, ScanJob, bare_batches
+from hardwood_jit.joined_groups import joined_batch, runs_of
 from hardwood_jit.memory import Scratch
 from hardwood_jit.partitions import add_constants
 from hardwood_jit.plan.prune import STAGES, GroupProof
@@ -165,10 +167,20 @@ def _failing(error: Exception) -> Iterator[GroupTask]:
 def _run_here(tasks: Iterator[GroupTask], job: ScanJob, finish: Callable[[Batch], T]) -> Generator[T, None, None]:
     scratch = Scratch()
     with OpenFile() as held:
-        for task in tasks:
-            held.turn_to(task.file.source)
-            for batch in group_batches(job, task, scratch):
-                yield finish(batch)
+        for run in runs_of(tasks, job):
+            joined = joined_batch(run, job, scratch) if len(run) > 1 else None
+            if joined is not None:
+                try:
+                    item = finish(joined)
+                except HardwoodError:  # of which row group, the general way says
+                    item = None
+                if item is not None:
+                    yield item
+                    continue
+            for task in run:
+                held.turn_to(task.file.source)
+                for batch in group_batches(job, task, scratch):
+                    yield finish(batch)
 
 
 class OpenFile:

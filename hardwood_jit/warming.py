@@ -56,6 +56,8 @@ def warm(scan: Scan | None = None) -> WarmReport:
             general.load_for(leaf, encodings)
         if bound is not None:
             general.load_filters(bound)
+        elif scan._has_tiny_groups() and (len(groups) > 1 or len(scan.dataset.files) > 1):
+            general.load_joining()
     return WarmReport(time.perf_counter() - start, FOLDER.loaded - loaded, FOLDER.compiled - compiled)
 
 

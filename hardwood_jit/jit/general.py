@@ -11,6 +11,7 @@ from hardwood_jit.jit.conjunct import value_tests
 from hardwood_jit.jit.decoders import DECODERS, DICTIONARY_ENCODINGS, SIGNATURES
 from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.group_kernel import KERNELS as GROUP_KERNELS
+from hardwood_jit.jit.joined_kernel import KERNELS as JOINING_KERNELS
 from hardwood_jit.jit.kernel_cache import load
 from hardwood_jit.jit.shape import page_shape, row_shape
 from hardwood_jit.kernels.skim import skim_all_statistics, skip_struct
@@ -116,6 +117,11 @@ def load_for(leaf: Leaf, encodings: Iterable[Encoding | int]) -> None:
     for name in names:
         t = _WIDTH_OF.get(leaf.physical_type, "") if name in WIDTHS else ""
         load(name, t, "int32" if "{o}" in SIGNATURES[name] else "")
+
+
+def load_joining() -> None:
+    """The kernels that decode many small row groups together."""
+    FUSED.build(JOINING_KERNELS)
 
 
 def load_filters(bound: BoundPredicate) -> None:

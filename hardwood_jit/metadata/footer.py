@@ -436,6 +436,34 @@ class FileMetadata:
         if self.num_rows > np.iinfo(np.int64).max:
             raise CorruptFileError(f"{source.name}: the row groups have {self.num_rows} rows together")
 
+    @classmethod
+    def checked(
+        cls, source: Source, footer: NDArray[np.uint8], table: NDArray[np.int64], head: list[int], schema: Schema
+    ) -> FileMetadata:
+        """As the constructor, for a file whose schema is known and whose chunks were checked with those of others."""
+        found = cls.__new__(cls)
+        group_count = head[t.HEAD_GROUPS]
+        shaped = table[1:].reshape(group_count, 1 + len(schema.leaves), t.FOOTER_FIELDS)
+        group_table = shaped[:, 0]
+        group_rows = np.ascontiguousarray(group_table[:, t.GROUP_ROWS])
+        found.__dict__.update(
+            source=source,
+            footer=footer,
+            _head=table[0],
+            _table_bytes=table.nbytes,
+            memo={},
+            footer_bytes=footer.size,
+            footer_start=source.size - 8 - footer.size,
+            version=head[t.HEAD_VERSION],
+            has_encrypted_columns=head[t.HEAD_ENCRYPTION] > 0,
+            schema=schema,
+            group_table=group_table,
+            chunk_table=shaped[:, 1:],
+            group_rows=group_rows,
+            num_rows=sum(group_rows.tolist()),
+        )
+        return found
+
     def with_source(self, source: Source) -> FileMetadata:
         """The same footer for another opening of the same file."""
         if source is self.source:

@@ -9,10 +9,11 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from hardwood_jit.metadata.footer import FileMetadata, read_footer
+from hardwood_jit.metadata.many_footers import is_for_many, read_footers
 from hardwood_jit.source import Source
 
 MAX_BYTES = 128 << 20  # footers and their tables of numbers
@@ -72,6 +73,31 @@ class FooterCache:
         found = read_footer(source)
         if source.changed_at is None or time.time() - source.changed_at > CLOCK_TICK:
             self._keep(key, found)
+        return found
+
+    def read_many(self, sources: Sequence[Source]) -> list[FileMetadata | None]:
+        """The footers of several files; None for one that is to be read by itself, for whatever reason."""
+        found: list[FileMetadata | None] = [None] * len(sources)
+        missing: list[int] = []
+        with self._lock:
+            for number, source in enumerate(sources):
+                key = source.identity
+                known = None if key is None else self._entries.get(key)
+                if known is not None:
+                    self._entries.move_to_end(key)
+                    found[number] = known.with_source(source)
+                elif is_for_many(source):
+                    missing.append(number)
+            self._hits += len(sources) - found.count(None)
+        now = time.time()
+        for number, read in zip(missing, read_footers([sources[number] for number in missing]), strict=True):
+            found[number] = read
+            if read is not None:
+                source = sources[number]
+                with self._lock:
+                    self._misses += 1
+                if source.changed_at is None or now - source.changed_at > CLOCK_TICK:
+                    self._keep(source.identity, read)
         return found
 
     def _keep(self, key: Hashable, found: FileMetadata) -> None:

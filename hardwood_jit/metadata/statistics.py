@@ -5,6 +5,7 @@ No decisions: what bounds may prove is in `plan/statistics.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,6 +81,17 @@ class ColumnStatistics:
         self.null_counts: NDArray[np.int64] = table[:, t.STATS_NULLS].copy()
         self.nan_counts: NDArray[np.int64] = table[:, t.STATS_NANS].copy()
         self.has_inexact: NDArray[np.bool_] = (table[:, t.STATS_MIN_EXACT] == 0) | (table[:, t.STATS_MAX_EXACT] == 0)
+
+    @classmethod
+    def of_files(cls, parts: Sequence[tuple[NDArray[np.uint8], NDArray[np.int64]]]) -> ColumnStatistics:
+        """Those of several files, one after the other: footers, and the leaf's rows of their tables."""
+        sizes = [footer.size for footer, _ in parts]
+        chunks = np.concatenate([rows for _, rows in parts])
+        shifts = np.repeat(np.cumsum([0, *sizes[:-1]]), [len(rows) for _, rows in parts])
+        has_statistics = chunks[:, t.CHUNK_STATS_START] >= 0
+        for field in (t.CHUNK_STATS_START, t.CHUNK_STATS_END):
+            chunks[has_statistics, field] += shifts[has_statistics]
+        return cls(np.concatenate([footer for footer, _ in parts]), chunks)
 
     def bounds(self, width: int, *, old: bool) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.bool_]]:
         """Minima and maxima as uint8[row groups, width], and where both are there and as long as that.

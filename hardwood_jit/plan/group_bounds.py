@@ -6,6 +6,7 @@ where that takes ten.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,6 +50,40 @@ class GroupBounds:
     known: NDArray[np.bool_]
     all_null: NDArray[np.bool_]
     may_have_nan: NDArray[np.bool_]
+
+    def part(self, first: int, stop: int) -> GroupBounds:
+        return GroupBounds(*(array[first:stop] for array in _arrays(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsPart:
+    """The row groups of one file among those whose bounds were read together."""
+
+    whole: GroupBounds
+    first: int
+    stop: int
+
+    @property
+    def own(self) -> GroupBounds:
+        return self.whole.part(self.first, self.stop)
+
+
+def join_bounds(parts: Sequence[BoundsPart]) -> GroupBounds:
+    """The bounds of several files, one after the other."""
+    runs: list[BoundsPart] = []
+    whole, first, stop = parts[0].whole, parts[0].first, parts[0].first
+    for part in parts:
+        if part.whole is whole and part.first == stop:
+            stop = part.stop
+        else:
+            runs.append(BoundsPart(whole, first, stop))
+            whole, first, stop = part.whole, part.first, part.stop
+    found = [part.own for part in (*runs, BoundsPart(whole, first, stop))]
+    return found[0] if len(found) == 1 else GroupBounds(*map(np.concatenate, zip(*map(_arrays, found), strict=True)))
+
+
+def _arrays(bounds: GroupBounds) -> tuple[NDArray[Any], ...]:
+    return bounds.low, bounds.high, bounds.known, bounds.all_null, bounds.may_have_nan
 
 
 def can_judge(test: ValueTest) -> bool:

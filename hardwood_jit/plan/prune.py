@@ -30,7 +30,14 @@ from hardwood_jit.plan.bound import (
     float_key,
     successor,
 )
-from hardwood_jit.plan.group_bounds import StatisticsColumns, can_judge, group_bounds, never_passes
+from hardwood_jit.plan.group_bounds import (
+    BoundsPart,
+    StatisticsColumns,
+    can_judge,
+    group_bounds,
+    join_bounds,
+    never_passes,
+)
 from hardwood_jit.plan.key_text import float_of_key, key_text
 from hardwood_jit.plan.row_ranges import RowRanges
 from hardwood_jit.plan.statistics import BoundsReader, Facts, StoredStatistics
@@ -295,16 +302,32 @@ class Prover:
 
     def never(self, statistics_of: Callable[[Leaf], StatisticsColumns]) -> NDArray[np.bool_] | None:
         """Per row group: whether some conjunct excludes it, as far as that can be said for all of them at once."""
+        return self.never_in_files([self._memo], None, lambda leaf, _: statistics_of(leaf))
+
+    def never_in_files(
+        self,
+        memos: Sequence[dict[Any, Any]],
+        group_counts: Sequence[int] | None,
+        statistics_of: Callable[[Leaf, Sequence[int]], StatisticsColumns],
+    ) -> NDArray[np.bool_] | None:
+        """As `never`, for the row groups of several files of one writer and schema, one file after the other.
+
+        `statistics_of` reads those of the files with these numbers, whose `memos` do not have them yet.
+        """
         found: NDArray[np.bool_] | None = None
         for test in self.conjuncts:
             if not isinstance(test, ValueTest) or not can_judge(test):
                 continue
             key = "bounds", test.leaf.index, test.domain
-            bounds = self._memo.get(key)
-            if bounds is None:
-                reader = self.reader(test.leaf, test.domain)
-                bounds = self._memo[key] = group_bounds(reader, statistics_of(test.leaf))
-            excluded = never_passes(test, bounds)
+            missing = [number for number, memo in enumerate(memos) if key not in memo]
+            if missing:
+                whole = group_bounds(self.reader(test.leaf, test.domain), statistics_of(test.leaf, missing))
+                first = 0
+                for number in missing:
+                    stop = len(whole.low) if group_counts is None else first + group_counts[number]
+                    memos[number][key] = BoundsPart(whole, first, stop)
+                    first = stop
+            excluded = never_passes(test, join_bounds([memo[key] for memo in memos]))
             found = excluded if found is None else found | excluded
         return found
 
