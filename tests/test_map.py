@@ -50,6 +50,8 @@ ORDER = [
     "survivor_columns",
     "cascade",
     "whole_group",
+    "joined_groups",
+    "many_files",
     "scan_tasks",
     "shares",
     "scanner",
