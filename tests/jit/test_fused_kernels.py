@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hardwood_jit as hw
-from hardwood_jit import cascade, col
+from hardwood_jit import cascade, col, whole_group
 from hardwood_jit.jit import fused_kernels
 from hardwood_jit.jit.codegen import source_of
 from hardwood_jit.jit.fused_kernels import FUSED
@@ -79,6 +79,7 @@ ROW_PREDICATES = [
 def small_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Chunks that do not fit one window are tested page by page, which is where generated kernels are used."""
     monkeypatch.setattr(cascade, "WINDOW_ROWS", 1_000)
+    monkeypatch.setattr(whole_group, "IS_USED", False)
     yield
     FUSED.forget()
 
@@ -130,10 +131,10 @@ def test_shape_that_was_never_built_is_answered_by_the_general_kernels_and_noted
 
 SECOND = """
 import json, sys
-from hardwood_jit import cascade, col
+from hardwood_jit import cascade, col, whole_group
 import hardwood_jit as hw
 from hardwood_jit.jit.fused_kernels import FUSED
-cascade.WINDOW_ROWS = 1_000
+cascade.WINDOW_ROWS, whole_group.IS_USED = 1_000, False
 FUSED.building = sys.argv[2]
 scan = hw.scan(sys.argv[1]).filter((col("a") > 3) & (col("a") < 30)).select("id").threads(1)
 found = scan.explain(analyze=True).as_dict()
