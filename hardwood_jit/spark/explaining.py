@@ -16,7 +16,11 @@ from hardwood_jit.spark.splits import SplitPlan, plan_splits, without_damaged_fi
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-RELATION = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation"
+# Class of a relation -> its method that gives the options of load().
+RELATIONS = {
+    "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation": "options",
+    "org.apache.spark.sql.catalyst.streaming.StreamingRelationV2": "extraOptions",
+}
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def explain(df_or_scan: DataFrame | Scan) -> SparkExplanation:
     """How a scan would be split; for a DataFrame also what the tasks of its last runs did.
 
     The scans of a DataFrame are found in its plan, below filters, unions and views, too; that of `map_batches` on the
-    DataFrame that it returned.
+    DataFrame that it returned. Of a stream's tasks there are those of its last batch.
 
     >>> from hardwood_jit import spark as hw_spark
     >>> hw_spark.explain(hw.scan(trips)).as_dict()["reads"][0]["splits"]
@@ -130,9 +134,10 @@ def _loads_below(frame: Any) -> list[tuple[SourceOptions, Reports | None]]:
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
     for number in range(leaves.size()):
         leaf = leaves.apply(number)
-        if leaf.getClass().getName() != RELATION or leaf.table().name() != "hardwood":
+        method = RELATIONS.get(leaf.getClass().getName())
+        if method is None or leaf.table().name() != "hardwood":
             continue
-        texts = {str(entry.getKey()): str(entry.getValue()) for entry in leaf.options().entrySet()}
+        texts = {str(entry.getKey()): str(entry.getValue()) for entry in getattr(leaf, method)().entrySet()}
         options = SourceOptions.of_texts(texts)
         schema = StructType.fromJson(json.loads(leaf.schema().json()))
         reports = reports_of(options, schema, None if session is None else session.number)

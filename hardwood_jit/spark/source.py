@@ -42,7 +42,7 @@ class HardwoodDataSource(DataSource):
 
     Tasks report to the accumulator of their `hw_spark.read`, or else to that of the session, which `register` gives to
     a subclass. Where Spark has found this class by itself (a wheel's `pyspark_hardwood_jit`) tasks cannot report: an
-    accumulator is made by the driver's Python, of which nothing runs before the tasks do. Streams do not report.
+    accumulator is made by the driver's Python, of which nothing runs before the tasks do.
 
     >>> from hardwood_jit.spark.source import HardwoodDataSource
     >>> HardwoodDataSource.name()
@@ -74,7 +74,8 @@ class HardwoodDataSource(DataSource):
         """A reader of files as they arrive."""
         from hardwood_jit.spark.stream import HardwoodStreamReader
 
-        return HardwoodStreamReader(SourceOptions.of_texts(self.options), schema)
+        options = SourceOptions.of_texts(self.options)
+        return HardwoodStreamReader(options, schema, reports_of(options, schema, self.session_accumulator))
 
 
 def reporting_to(accumulator: int) -> type[HardwoodDataSource]:

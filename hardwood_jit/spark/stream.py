@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import (
 
 from hardwood_jit.options import OpenOptions
 from hardwood_jit.source import open_source
+from hardwood_jit.spark.reports import Reports
 from hardwood_jit.spark.source import partitions_of, read_partition
 from hardwood_jit.spark.source_options import SourceOptions
 
@@ -40,9 +41,10 @@ DIGEST_BYTES = 8
 class HardwoodStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Micro-batches of the files that have arrived since the last one, oldest first."""
 
-    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+    def __init__(self, options: SourceOptions, schema: StructType, reports: Reports | None) -> None:
         self._options = options
         self._schema = schema
+        self._reports = reports
         self._last: set[str] | None = None  # with Trigger.AvailableNow: what was there when the query started
 
     def initialOffset(self) -> Offset:
@@ -78,7 +80,7 @@ class HardwoodStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one split, in a worker."""
-        return read_partition(self._options, self._schema, partition, None)
+        return read_partition(self._options, self._schema, partition, self._reports)
 
     def commit(self, end: Offset) -> None:
         """Nothing to let go of: offsets hold all there is to know."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,11 @@ GROUP = 100
 @pytest.fixture(scope="module")
 def trips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("mapped") / "trips.parquet"
-    table = pa.table({"id": range(ROWS), "key": [i % 10 for i in range(ROWS)], "fare": [i / 10 for i in range(ROWS)]})
+    columns: dict[str, Any] = {"id": range(ROWS), "key": [i % 10 for i in range(ROWS)]}
+    columns["fare"] = [i / 10 for i in range(ROWS)]
+    # Makes the file many times as large as its tail of 64 KiB, which every worker reads for the footer.
+    columns["ballast"] = [os.urandom(1000) for _ in range(ROWS)]
+    table = pa.table(columns)
     pq.write_table(table, path, row_group_size=GROUP)
     return path
 

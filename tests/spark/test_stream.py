@@ -68,11 +68,13 @@ def test_a_batch_that_failed_is_run_again_with_its_own_files_after_a_restart(
         if number in crash_in:
             raise RuntimeError("the driver dies here")
 
-    def restart() -> None:
+    def restart() -> DataFrame:
         reader = spark.readStream.format("hardwood").option("max_files_per_trigger", 2)
-        writer = reader.load(str(source)).writeStream.foreachBatch(write)
+        frame = reader.load(str(source))
+        writer = frame.writeStream.foreachBatch(write)
         query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
         assert query.awaitTermination(120)
+        return frame
 
     for number in range(3):
         path = put(source, f"file-{number}", number)
@@ -84,8 +86,9 @@ def test_a_batch_that_failed_is_run_again_with_its_own_files_after_a_restart(
     late = put(source, "late", 9)
     os.utime(late, ns=(0, 0))
     crash_in.clear()
-    restart()
+    facts = hw_spark.explain(restart()).as_dict()["reads"][0]
     assert written == {0: [0, 1], 1: [2], 2: [9]}
+    assert (facts["row_groups"], facts["total"]["rows_out"]) == (4, 1)  # what there is; what the last batch read
 
 
 def test_offsets_hold_all_that_is_known(tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ def test_offsets_hold_all_that_is_known(tmp_path: Path) -> None:
     schema = StructType.fromDDL("id long, kept boolean") if hasattr(StructType, "fromDDL") else StructType()
 
     def reader() -> HardwoodStreamReader:
-        return HardwoodStreamReader(options, schema)
+        return HardwoodStreamReader(options, schema, None)
 
     first = reader().initialOffset()
     assert reader().latestOffset(first, ReadAllAvailable()) == first  # the folder is not there yet
