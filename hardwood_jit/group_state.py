@@ -144,6 +144,9 @@ class GroupState:
                     chunk.page_count, chunk.loaded_pages, chunk.used_bytes, index in filtered, index in put_out
                 )
                 measured.column(chunk.leaf.dotted, facts)
+        # Decoders and this object know each other: without them its buffers are free at once, not some time later.
+        self._chunks, self._fetched = {}, {}
+        self.decoders.clear()
 
     def check_complete(self, leaves: Sequence[Leaf]) -> None:
         """After all rows are read: the values of columns whose last page was seen must be at their end, too."""

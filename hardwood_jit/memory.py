@@ -148,7 +148,11 @@ class Arena:
 
 
 class Scratch:
-    """The reusable buffers of one thread: named arenas, and small integer arrays for kernels."""
+    """The reusable buffers of one thread: named arenas, and small integer arrays for kernels.
+
+    The larger ones come from those that earlier scans and results have given back: a filter on two columns of 250 000
+    rows spent 5 of 13 ms in page faults of new ones.
+    """
 
     def __init__(self) -> None:
         self._arenas: dict[Any, Arena] = {}
@@ -160,6 +164,12 @@ class Scratch:
         if found is None:
             found = self._arenas[name] = Arena()
         return found
+
+    def release(self) -> None:
+        """Give the buffers up now: whoever holds this may live until the garbage collector finds it."""
+        for arena in self._arenas.values():
+            arena.buffer = np.empty(0, np.uint8)
+        self._arenas.clear()
 
     def int32(self, name: str, count: int) -> NDArray[np.int32]:
         buffer = self.arena(name).room(count * 4)

@@ -166,21 +166,24 @@ def _failing(error: Exception) -> Iterator[GroupTask]:
 
 def _run_here(tasks: Iterator[GroupTask], job: ScanJob, finish: Callable[[Batch], T]) -> Generator[T, None, None]:
     scratch = Scratch()
-    with OpenFile() as held:
-        for run in runs_of(tasks, job):
-            joined = joined_batch(run, job, scratch) if len(run) > 1 else None
-            if joined is not None:
-                try:
-                    item = finish(joined)
-                except HardwoodError:  # of which row group, the general way says
-                    item = None
-                if item is not None:
-                    yield item
-                    continue
-            for task in run:
-                held.turn_to(task.file.source)
-                for batch in group_batches(job, task, scratch):
-                    yield finish(batch)
+    try:
+        with OpenFile() as held:
+            for run in runs_of(tasks, job):
+                joined = joined_batch(run, job, scratch) if len(run) > 1 else None
+                if joined is not None:
+                    try:
+                        item = finish(joined)
+                    except HardwoodError:  # of which row group, the general way says
+                        item = None
+                    if item is not None:
+                        yield item
+                        continue
+                for task in run:
+                    held.turn_to(task.file.source)
+                    for batch in group_batches(job, task, scratch):
+                        yield finish(batch)
+    finally:
+        scratch.release()
 
 
 class OpenFile:
@@ -275,8 +278,12 @@ class _Workers(Generic[T]):
         return bool(first.items) or first.ended
 
     def _work(self) -> None:
-        with OpenFile() as held:
-            self._work_with(held, Scratch())
+        scratch = Scratch()
+        try:
+            with OpenFile() as held:
+                self._work_with(held, scratch)
+        finally:
+            scratch.release()
 
     def _work_with(self, held: OpenFile, scratch: Scratch) -> None:
         while True:

@@ -78,7 +78,7 @@ class SurvivorColumns:
                 # Pages between survivors may be missing: nobody asks for them.
                 stop = decoder.reach(window.start + int(positions[0]), window.stop, gaps=True)
                 if stop < window.stop:
-                    taken = int(np.searchsorted(positions, stop - window.start))
+                    taken = int(np.searchsorted(positions, np.int32(stop - window.start)))
             while True:
                 try:
                     column = self._gather_flat(decoder, window, positions[:taken], once)
@@ -114,7 +114,7 @@ class SurvivorColumns:
         at = 0
         for low, high in flat.runs(pages):  # of neighbouring live pages
             low, high = max(low, int(local[0])), min(high, int(local[-1]) + 1)
-            end = int(np.searchsorted(local, high))
+            end = int(np.searchsorted(local, np.int32(high)))  # of another type, all of `local` would be converted
             if end == at:
                 continue
             decoder.load_rows(flat.start + low, flat.start + high)
@@ -143,7 +143,7 @@ class SurvivorColumns:
                         break
                     except WindowTooLarge as large:
                         stop = start + large.smaller(stop - start)
-                taken = int(np.searchsorted(run, stop - window.start))
+                taken = int(np.searchsorted(run, np.int32(stop - window.start)))
                 if taken < stop - start:
                     column = take_column(column, run[:taken] - run[0])
                 yield column

@@ -7,7 +7,7 @@ are few survivors whose pages an offset index tells, and the rest of a row group
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,9 +117,6 @@ class WholeGroups:
         first = range(len(self._leaves) if has_all else self._filter_count)
         mask = self._candidates(proof, row_count, scratch)
         is_open = self._open(kernel, group, first, scratch)
-        if is_open and self._has_header_proofs(kernel):
-            yield from rest(None).batches()
-            return
         count = self._narrow(kernel, proof, mask, measured) if is_open else -1
         if count < 0:
             self._has_declined = True
@@ -190,12 +187,20 @@ class WholeGroups:
             chunks.append(StoredChunk(self._leaves[number], codec, start, start + sizes[number], values))
         return kernel.open(raw, chunks, only_output=numbers.start > 0)
 
-    def _has_header_proofs(self, kernel: GroupKernel) -> bool:
-        """Whether page headers have statistics that may be worth a look, which is the general way's."""
+    def _clear_pages(self, kernel: GroupKernel, active: Sequence[int], mask: Bytes, count: int) -> int:
+        """Rows of pages that their headers exclude are no candidates any more: how many candidates are left."""
         proofs = self._file.header_proofs
-        if proofs is None or not any(proofs.is_worth_it(test.test) for test in self._tests):
-            return False
-        return kernel.has_statistics(LEAST_PAGE)
+        asking = [] if proofs is None else [number for number in active if proofs.is_worth_it(self._tests[number].test)]
+        if proofs is None or not asking or not kernel.has_statistics(LEAST_PAGE):
+            return count
+        started = time.perf_counter_ns()
+        pages = 0
+        for number in asking:
+            test = self._tests[number].test
+            pages += proofs.clear(test, kernel.page_headers(self._group_tests.column(number)), mask)
+        left = int(np.count_nonzero(mask)) if pages else count
+        self._job.metrics.headers(pages, count - left, time.perf_counter_ns() - started)
+        return left
 
     def _candidates(self, proof: GroupProof, row_count: int, scratch: Scratch) -> Bytes:
         mask = scratch.arena("mask").room(row_count)[:row_count]
@@ -213,8 +218,9 @@ class WholeGroups:
         nodes: list[Node] = [self._tests[number].test for number in active]
         numbers = {id(node): number for node, number in zip(nodes, active, strict=True)}
         order = [numbers[id(node)] for node in self._job.order.of(nodes)]
+        candidates = self._clear_pages(kernel, active, mask, proof.rows.row_count)
         started = time.perf_counter_ns()
-        count, did = kernel.narrow(self._group_tests, order, mask, proof.rows.row_count)
+        count, did = kernel.narrow(self._group_tests, order, mask, candidates)
         took = time.perf_counter_ns() - started
         if count < 0:
             return count

@@ -24,7 +24,7 @@ from hardwood_jit.jit.value_test import PreparedTest
 from hardwood_jit.kernels import group as fields
 from hardwood_jit.kernels.levels import BODY_FIELDS
 from hardwood_jit.kernels.slices import FILTER_FIELDS, SLACK
-from hardwood_jit.kernels.tables import PAGE_FIELDS, PAGE_KIND, PAGE_STATS_START, PAGE_UNCOMPRESSED
+from hardwood_jit.kernels.tables import PAGE_FIELDS, PAGE_KIND, PAGE_STATS_START, PAGE_UNCOMPRESSED, PAGE_VALUES
 from hardwood_jit.memory import Scratch, allocate, allocate_array
 from hardwood_jit.pages.page_reader import page_walker
 from hardwood_jit.physical import PageKind, PhysicalType
@@ -105,6 +105,10 @@ class GroupTests:
             if text is not None:
                 row[fields.TEST_ORDER] = text.order
                 row[fields.TEST_ASKS] = text.asks
+
+    def column(self, number: int) -> int:
+        """Which of the group's columns a test looks at."""
+        return int(self.table[number, fields.TEST_COLUMN])
 
 
 class GroupOutputs:
@@ -301,6 +305,17 @@ class GroupKernel:
             first, after = column[fields.COLUMN_FIRST_PAGE], column[fields.COLUMN_LAST_PAGE]
             has_dictionary = bool(self._table[first, PAGE_KIND] == DICTIONARY)
             yield after - first - has_dictionary, info[INFO_LOADED], info[INFO_USED]
+
+    def page_headers(self, number: int) -> Iterator[tuple[list[int], Bytes, int, int]]:
+        """Headers of the data pages of a filter column, the bytes they count in, and the rows of each."""
+        assert self._filtered is not None
+        pages = self._columns[number, [fields.COLUMN_FIRST_PAGE, fields.COLUMN_LAST_PAGE]]
+        first = 0
+        for header in self._table[pages[0] : pages[1]].tolist():
+            if header[PAGE_KIND] != DICTIONARY:
+                last = first + header[PAGE_VALUES]
+                yield header, self._filtered, first, last
+                first = last
 
     def has_statistics(self, least_bytes: int) -> bool:
         """Whether some page of so many bytes has statistics in its header."""
