@@ -54,9 +54,7 @@ class SurvivorColumns:
             yield tuple(column.cut(ready) for column in columns)
             done += ready
 
-    def _pieces(
-        self, window: Window, leaf: Leaf, form: Wanted, positions: Positions, once: bool
-    ) -> Iterator[Column]:
+    def _pieces(self, window: Window, leaf: Leaf, form: Wanted, positions: Positions, once: bool) -> Iterator[Column]:
         """One column of the survivors, in order."""
         chunk = self._state.chunk(leaf)
         whole = None if chunk is None else chunk.take(positions, form, self._checksums)
@@ -87,6 +85,8 @@ class SurvivorColumns:
                     if taken == 1:
                         raise
                     taken = -(-taken // 2)
+            if column.record_count != taken:  # rows that no page has, behind those that were allowed to be missing
+                raise decoder.short(window.start + int(positions[taken - 1]) + 1)
             yield column
             positions = positions[taken:]
 

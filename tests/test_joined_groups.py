@@ -15,6 +15,7 @@ import pytest
 
 import hardwood_jit as hw
 from hardwood_jit import joined_groups
+from hardwood_jit.jit import joined_kernel
 from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.joined_kernel import KERNELS
 
@@ -241,3 +242,17 @@ def test_a_text_that_is_none_is_refused_by_the_general_way_which_names_the_file(
             path.write_bytes(raw.replace(b"\x04\x00\x00\x00fine", b"\x04\x00\x00\x00f\xff\xfee", 1))
     with pytest.raises(hw.CorruptFileError, match=r"007\.parquet: row group 0, column 'text'.*UTF-8"):
         hw.scan(folder).to_arrow()
+
+
+@pytest.mark.parametrize("limit", ["MOST_BYTES", "LONGEST"])
+def test_what_would_take_too_much_memory_goes_the_general_way(
+    tmp_path: Path, joined: list[int], monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Decompressed pages of all row groups together, and texts whose offsets would not fit."""
+    expected = write_folder(tmp_path / "files").select(["text", "key"])
+    scan = hw.scan(tmp_path / "files").select("text", "key")
+    assert scan.to_arrow().num_rows == sum(joined) == expected.num_rows
+    joined.clear()
+    monkeypatch.setattr(joined_kernel, limit, 100)
+    assert scan.to_arrow().equals(expected.cast(scan.to_arrow().schema))
+    assert not joined

@@ -92,7 +92,7 @@ class ColumnDecoder:
             if last == len(reader.headers) and not reader.discover():
                 if gaps and last > page:
                     break
-                raise self._short(stop)
+                raise self.short(stop)
             held += reader.page_bytes(last)
             if held > HELD_BYTES and last > page and reader.first_rows[last] > start:
                 stop = min(stop, reader.first_rows[last])
@@ -122,7 +122,7 @@ class ColumnDecoder:
         page = reader.first_held
         while True:
             if page == len(reader.headers) and not reader.discover():
-                raise self._short(start + 1)
+                raise self.short(start + 1)
             if reader.stop_rows[page] < 0:
                 return page  # not known before its levels are read
             if reader.stop_rows[page] > start:
@@ -156,7 +156,7 @@ class ColumnDecoder:
             if loaded == len(reader.headers) and not reader.discover():
                 if loaded > page and reader.stop_rows[loaded - 1] == stop:
                     return stop
-                raise self._short(stop)
+                raise self.short(stop)
             if reader.spans and (reader.spans[-1][1] > HELD_BYTES or self._level_total > HELD_LEVELS):
                 # Enough is held: stop before the last record that starts here, since it may continue.
                 complete = reader.stop_rows[loaded - 1] - 1
@@ -245,7 +245,7 @@ class ColumnDecoder:
         if whole and not starts_record and self._level_counts[-1]:
             raise CorruptFileError(f"{reader.where(page)}: first repetition level is not 0: it starts inside a record")
 
-    def _short(self, stop: int) -> CorruptFileError:
+    def short(self, stop: int) -> CorruptFileError:
         found = max(self.reader.stop_rows, default=0)
         return CorruptFileError(
             f"{self.reader.where()}: its pages hold {max(found, 0)} rows, the row group has "

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hardwood_jit.metadata.schema import Leaf
 
 KERNELS = ("group.place_columns", "group.take_group", "group.copy_group")
+MOST_BYTES = 4 * CHUNK_BYTES  # decompressed, of a column: what pages only say that they have takes no more memory
+LONGEST = 2**31 - 1  # bytes of a column, whose offsets have 32 bits
 PAGES_PER_CHUNK = 8  # room for so many on average; chunks of more are larger than those that are joined
 
 __all__ = ["KERNELS", "JoinedChunks", "are_built", "decode_joined", "is_takeable"]
@@ -76,7 +78,7 @@ def decode_joined(
     if columns is None:
         return None
     needed = load("group.place_columns")(table, columns, 0, CHUNK_BYTES)
-    if needed < 0:
+    if needed < 0 or needed > MOST_BYTES * len(leaves):
         return None
     return _Taking(chunks, leaves, outputs, table, columns, needed, scratch).columns(checksums)
 
@@ -222,7 +224,7 @@ class _Taking:
         ]
         sizes = self._outputs[texts, :, fields.OUTPUT_BYTES]
         total = int(sizes.sum())
-        if total > CHUNK_BYTES * len(texts):
+        if total > CHUNK_BYTES * len(texts) or int(sizes.sum(axis=1).max()) > LONGEST:
             return False
         offsets = self._scratch.int32("text offsets", len(texts) * groups * (count + 1))
         data = self._scratch.arena("text").room(total + SLACK * sizes.size)
