@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hardwood_jit.jit.column_decoder import ColumnDecoder
     from hardwood_jit.jit.value_decoder import Wanted
     from hardwood_jit.jit.value_test import PreparedTest
+    from hardwood_jit.lookup_group import LookupGroups
     from hardwood_jit.metadata.footer import FileMetadata
     from hardwood_jit.metadata.schema import Leaf
     from hardwood_jit.partitions import Constant
@@ -55,6 +56,7 @@ class ScanFile:
     _tests: dict[int, PreparedTest] | None = None
     _hashes: dict[int, NDArray[np.uint64] | None] = field(default_factory=dict)
     whole_groups: WholeGroups | None = None  # see whole_group.py
+    lookup_groups: LookupGroups | None = None  # see lookup_group.py
 
     def tests(self) -> dict[int, PreparedTest]:
         """The tests of the predicate, ready for kernels, by their identity."""

@@ -363,12 +363,9 @@ class Scan:
     def _arrow_batches(
         self, options: ArrowOptions, *, bounded: bool, progress: ProgressOption = False
     ) -> Iterator[pa.RecordBatch]:
-        from hardwood_jit.export.to_arrow import batch_to_arrow, wants_form
-        from hardwood_jit.jit.value_decoder import Wanted
-        from hardwood_jit.types import is_text
+        from hardwood_jit.export.to_arrow import batch_to_arrow, wanted_forms
 
-        schema = self.schema
-        wanted = {leaf.index: Wanted(wants_form(leaf, schema, options), is_text(leaf)) for leaf in schema.leaves}
+        wanted = wanted_forms(self.schema, options)
         return self._run(
             lambda leaf: wanted[leaf.index],
             lambda batch: batch_to_arrow(batch, options),

@@ -16,6 +16,7 @@ from hardwood_jit.errors import HardwoodError
 from hardwood_jit.group_columns import GroupColumns
 from hardwood_jit.group_scan import GroupScan, ScanJob, bare_batches
 from hardwood_jit.joined_groups import joined_batch, runs_of
+from hardwood_jit.lookup_group import lookup_groups
 from hardwood_jit.memory import Scratch
 from hardwood_jit.partitions import add_constants
 from hardwood_jit.plan.prune import STAGES, GroupProof
@@ -92,9 +93,15 @@ def _batches_of_file(job: ScanJob, task: GroupTask, scratch: Scratch) -> Iterato
     def general_way(known: tuple[Bytes, int] | None = None) -> FilteredGroup:
         return FilteredGroup(job, file, plan, proof, columns, scratch, job.metrics.group(), task.limit, known)
 
-    groups = whole_groups(job, file) if plan.whole and is_read_whole(proof, columns.row_count) else None
-    if groups is not None and groups.takes(plan, columns.row_count, task.limit):
-        return groups.batches(plan, proof, columns.row_count, scratch, general_way)
+    if plan.whole and is_read_whole(proof, columns.row_count):
+        groups = whole_groups(job, file)
+        if groups.takes(plan, columns.row_count, task.limit):
+            return groups.batches(plan, proof, columns.row_count, scratch, general_way)
+    else:
+        lookups = lookup_groups(job, file)
+        pages = lookups.find_pages(proof, columns, task.limit)
+        if pages is not None:
+            return lookups.batches(pages, proof, columns, scratch, general_way)
     return general_way().batches()
 
 

@@ -8,8 +8,8 @@ from hypothesis import settings
 
 import hardwood_jit as hw
 import hardwood_jit.jit.kernel_cache
+from hardwood_jit.jit import group_kernel, lookup_kernel
 from hardwood_jit.jit.fused_kernels import FUSED
-from hardwood_jit.jit.group_kernel import KERNELS
 
 # Every shape costs half a second to build: tests run on the general kernels, those of generated kernels ask for them.
 FUSED.building = "never"
@@ -22,7 +22,7 @@ settings.load_profile("hardwood_jit")
 @pytest.fixture(autouse=True, scope="session")
 def kernels_of_whole_groups() -> None:
     """Whether these are used must not depend on what the disk has by chance."""
-    FUSED.build(KERNELS)
+    FUSED.build([*group_kernel.KERNELS, *lookup_kernel.KERNELS])
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from hardwood_jit.batch import Batch, Column, Validity
 from hardwood_jit.errors import CorruptFileError, UnsupportedError, missing, place
 from hardwood_jit.nesting import Nest, check_slots, layer_of, nests_of
 from hardwood_jit.physical import PhysicalType
-from hardwood_jit.types import DECIMAL128_DIGITS, NO_WORDS, check_times, int96_counts, narrowed, type_of
+from hardwood_jit.types import DECIMAL128_DIGITS, NO_WORDS, check_times, int96_counts, is_text, narrowed, type_of
 
 try:
     import pyarrow as pa
@@ -32,6 +32,7 @@ except ImportError:
     raise missing("pyarrow", "arrow", "Arrow export") from None
 
 if TYPE_CHECKING:
+    from hardwood_jit.jit.value_decoder import Wanted
     from hardwood_jit.metadata.schema import Leaf, Schema
 
 INT32_MAX = (1 << 31) - 1
@@ -80,6 +81,14 @@ def wants_form(leaf: Leaf, schema: Schema, options: ArrowOptions) -> str:
             return "dictionary"
         return "views" if options.strings == "view" else "physical"
     return "decimal128" if row.name == "DECIMAL(p <= 38, s)" else "physical"
+
+
+@lru_cache(maxsize=64)
+def wanted_forms(schema: Schema, options: ArrowOptions) -> dict[int, Wanted]:
+    """What this export wants of each leaf, by its number."""
+    from hardwood_jit.jit.value_decoder import Wanted
+
+    return {leaf.index: Wanted(wants_form(leaf, schema, options), is_text(leaf)) for leaf in schema.leaves}
 
 
 @lru_cache(maxsize=64)

@@ -171,6 +171,17 @@ SIGNATURES: dict[str, str] = {
         "int64(int64[:,::1], int64[:,::1], int64[:,::1], int64, uint8[::1], int64[:,::1], int64[:,::1], "
         "uint64[:,::1], int32[::1], int64[::1], int32[::1], int32[::1], uint8[::1])"
     ),
+    "lookup.find_rows": (
+        f"int64({_PAGES}, int64[:,::1], int64[:,::1], int64[:,::1], boolean, int64, uint64, int64, uint64[::1], "
+        f"uint64[::1], uint8[::1], {_BOUNDS}, int64, boolean, boolean, int64, uint8[::1], int64[:,::1], int64[:,::1], "
+        "uint64[:,::1], int64[::1], int32[::1], uint8[::1], int32[::1], int64[:,::1], int32[::1])"
+    ),
+    "lookup.take_rows": (
+        f"int64(uint8[::1], {_PAGES}, int64[:,::1], int64[:,::1], int64[:,::1], boolean, int64, int32[::1], "
+        "uint8[::1], int64[:,::1], int64[:,::1], uint64[:,::1], int64[::1], int64[:,::1], int32[::1], int64[:,::1], "
+        "uint64[:,::1], int32[::1], uint32[::1], uint64[::1], int32[::1], int64[::1], int32[::1], uint32[::1], "
+        "uint64[::1])"
+    ),
     "fused.narrow_dictionary": (
         f"int64({_PAGES}, boolean, int64, int64, uint64[::1], int64[::1], int64[:,::1], "
         "int64, uint8[::1], uint8[::1], uint8[::1], int64)"

@@ -13,6 +13,7 @@ from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.group_kernel import KERNELS as GROUP_KERNELS
 from hardwood_jit.jit.joined_kernel import KERNELS as JOINING_KERNELS
 from hardwood_jit.jit.kernel_cache import load
+from hardwood_jit.jit.lookup_kernel import KERNELS as LOOKUP_KERNELS
 from hardwood_jit.jit.shape import page_shape, row_shape
 from hardwood_jit.kernels.skim import skim_all_statistics, skip_struct
 from hardwood_jit.kernels.tables import STATS_FIELDS
@@ -134,4 +135,4 @@ def load_filters(bound: BoundPredicate) -> None:
                 load(name, t, "int32" if "{o}" in SIGNATURES[name] else "", quick=True)
     shapes = [found[0] for test in value_tests(bound.conjuncts) if (found := page_shape(test)) is not None]
     shapes += [of_rows[0] for node in bound.conjuncts if (of_rows := row_shape(node)) is not None]
-    FUSED.build([*shapes, *GROUP_KERNELS])
+    FUSED.build([*shapes, *GROUP_KERNELS, *LOOKUP_KERNELS])

@@ -117,7 +117,7 @@ class GroupOutputs:
     def __init__(self, leaves: Sequence[Leaf], wanted: Sequence[Wanted], columns: Sequence[int]) -> None:
         self.leaves = leaves
         self.wanted = wanted
-        self.table = np.zeros((len(leaves), fields.OUTPUT_FIELDS), np.int64)
+        rows: list[tuple[int, ...]] = []
         self.units = {4: 0, 8: 0, 0: 0}  # columns in each output array; a decimal of 128 bits counts twice
         self.places: list[int] = []
         for number, (leaf, form) in enumerate(zip(leaves, wanted, strict=True)):
@@ -125,11 +125,9 @@ class GroupOutputs:
             is_wide = form.form == "decimal128"
             kind = 8 if is_wide else size
             self.places.append(self.units[kind])
-            self.table[number, fields.OUTPUT_COLUMN] = columns[number]
-            self.table[number, fields.OUTPUT_IS_WIDE] = is_wide
-            self.table[number, fields.OUTPUT_IS_TEXT] = form.text
-            self.table[number, fields.OUTPUT_PLACE] = self.units[kind]
+            rows.append((columns[number], is_wide, form.text, self.units[kind], 0, 0))  # as OUTPUT_... number them
             self.units[kind] += 2 if is_wide else 1
+        self.table = np.array(rows, np.int64).reshape(len(leaves), fields.OUTPUT_FIELDS)
 
 
 @dataclass(slots=True)
@@ -152,7 +150,7 @@ class GroupKernel:
         self._checksums = checksums
         self._columns = np.zeros((column_count, fields.COLUMN_FIELDS), np.int64)
         self._infos = np.zeros((column_count, fields.INFO_FIELDS), np.int64)
-        self._table: Table = _int64s(scratch, "page table", MOST_PAGES, PAGE_FIELDS)
+        self._table: Table = int64s(scratch, "page table", MOST_PAGES, PAGE_FIELDS)
         self._opened = 0
         self._rows = 0
         self._arena_bytes = 0
@@ -192,8 +190,8 @@ class GroupKernel:
         """AND tests, in that order, into the mask: candidates left (negative: declined) and what each test did."""
         scratch = self._scratch
         did = np.empty((len(tests.table), fields.DID_FIELDS), np.int64)
-        self._bodies = _int64s(scratch, "bodies", self._rows, BODY_FIELDS)
-        self._slices = _int64s(scratch, "slices", self._rows, FILTER_FIELDS)
+        self._bodies = int64s(scratch, "bodies", self._rows, BODY_FIELDS)
+        self._slices = int64s(scratch, "slices", self._rows, FILTER_FIELDS)
         hit = scratch.arena("hit").room(MOST_ENTRIES)[:MOST_ENTRIES]
         hits = scratch.arena("hits").room(mask.size)[: mask.size]
         self._positions = scratch.int32("positions", self._row_count + 8)
@@ -213,7 +211,7 @@ class GroupKernel:
         if len(self._bodies) < self._rows:  # columns were opened since
             self._bodies = _grown(scratch, "bodies", self._bodies, self._rows, BODY_FIELDS)
             self._slices = _grown(scratch, "slices", self._slices, self._rows, FILTER_FIELDS)
-        gathered = _int64s(scratch, "gathered", self._rows, FILTER_FIELDS)
+        gathered = int64s(scratch, "gathered", self._rows, FILTER_FIELDS)
         units, table = outputs.units, outputs.table.copy()
         out_words = ((count + 63) >> 6) + 1
         out_validity = np.empty((len(table), out_words), np.uint64)
@@ -236,58 +234,12 @@ class GroupKernel:
         if status < 0:
             return None
         results = table.tolist()
-        columns: list[Column] = []
-        for number, (leaf, wanted, result) in enumerate(zip(outputs.leaves, outputs.wanted, results, strict=True)):
-            nulls = result[fields.OUTPUT_NULLS]
-            validity = NO_NULLS
-            if nulls:
-                validity = Validity(out_validity[number, : (count + 63) >> 6], count, nulls)
-            column = Column(leaf, count, count, validity)
-            columns.append(column)
-            place = outputs.places[number] * count
-            if wanted.form == "decimal128":
-                column.form = "decimal128"
-                column.values = out_8[place : place + 2 * count].reshape(count, 2)
-                logical = leaf.logical_type
-                if logical is not None and logical.precision is not None:
-                    # Null slots hold anything: with those the export looks at the present values itself.
-                    column.range_checked = result[fields.OUTPUT_BYTES] < 10**logical.precision
-            elif leaf.physical_type != PhysicalType.BYTE_ARRAY:
-                dtype = WORDS[leaf.physical_type][1]
-                out = out_4 if dtype.itemsize == 4 else out_8
-                column.values = out[place : place + count].view(dtype)
+        columns = make_columns(outputs, results, count, out_validity, out_4, out_8)
+        opened = (self._table, self._columns, table, count, arena, self._infos)
         found = (gathered, out_validity, entry_starts, starts, lengths)
-        if units[0] and not self._copy_bytes(columns, table, results, count, found):
+        if units[0] and not copy_bytes(columns, results, count, opened, found):
             return None
         return tuple(columns)
-
-    def _copy_bytes(
-        self, columns: Sequence[Column], table: Table, results: list[list[int]], count: int, found: tuple[Any, ...]
-    ) -> bool:
-        """Fill in the byte arrays that were found: whether kernels took them."""
-        texts = [
-            (column, result[fields.OUTPUT_BYTES], result[fields.OUTPUT_PLACE], result[fields.OUTPUT_IS_TEXT])
-            for column, result in zip(columns, results, strict=True)
-            if column.leaf.physical_type == PhysicalType.BYTE_ARRAY
-        ]
-        total = sum(byte_count for _, byte_count, _, _ in texts)
-        if total > CHUNK_BYTES * len(texts):
-            return False
-        offsets = allocate_array(len(texts) * (count + 1), np.int32, 4)
-        data = allocate(total + SLACK * len(texts))
-        status = load("group.copy_group")(
-            self._table, self._columns, table, count, self._scratch.arena("group").buffer, self._infos, *found, offsets,
-            data,
-        )  # fmt: skip
-        if status < 0:
-            return False
-        used = 0
-        for column, byte_count, place, is_text in texts:
-            column.offsets = offsets[place * (count + 1) : (place + 1) * (count + 1)]
-            column.data = data[used : used + byte_count]
-            column.text_checked = bool(is_text)
-            used += byte_count + SLACK
-        return True
 
     @property
     def held_bytes(self) -> int:
@@ -327,7 +279,67 @@ class GroupKernel:
         return int(self._positions[number])
 
 
-def _int64s(scratch: Scratch, name: str, rows: int, columns: int) -> Table:
+def make_columns(
+    outputs: GroupOutputs,
+    results: list[list[int]],
+    count: int,
+    out_validity: Table,
+    out_4: NDArray[np.uint32],
+    out_8: NDArray[np.uint64],
+) -> list[Column]:
+    """The output columns, those of byte arrays still without bytes."""
+    columns: list[Column] = []
+    for number, (leaf, wanted, result) in enumerate(zip(outputs.leaves, outputs.wanted, results, strict=True)):
+        nulls = result[fields.OUTPUT_NULLS]
+        validity = NO_NULLS
+        if nulls:
+            validity = Validity(out_validity[number, : (count + 63) >> 6], count, nulls)
+        column = Column(leaf, count, count, validity)
+        columns.append(column)
+        place = outputs.places[number] * count
+        if wanted.form == "decimal128":
+            column.form = "decimal128"
+            column.values = out_8[place : place + 2 * count].reshape(count, 2)
+            logical = leaf.logical_type
+            if logical is not None and logical.precision is not None:
+                # Null slots hold anything: with those the export looks at the present values itself.
+                column.range_checked = result[fields.OUTPUT_BYTES] < 10**logical.precision
+        elif leaf.physical_type != PhysicalType.BYTE_ARRAY:
+            dtype = WORDS[leaf.physical_type][1]
+            out = out_4 if dtype.itemsize == 4 else out_8
+            column.values = out[place : place + count].view(dtype)
+    return columns
+
+
+def copy_bytes(
+    columns: Sequence[Column], results: list[list[int]], count: int, opened: tuple[Any, ...], found: tuple[Any, ...]
+) -> bool:
+    """Fill in the byte arrays that were found: whether kernels took them.
+
+    `opened` and `found` are the first and the next arguments of `group.copy_group`.
+    """
+    texts = [
+        (column, result[fields.OUTPUT_BYTES], result[fields.OUTPUT_PLACE], result[fields.OUTPUT_IS_TEXT])
+        for column, result in zip(columns, results, strict=True)
+        if column.leaf.physical_type == PhysicalType.BYTE_ARRAY
+    ]
+    total = sum(byte_count for _, byte_count, _, _ in texts)
+    if total > CHUNK_BYTES * len(texts):
+        return False
+    offsets = allocate_array(len(texts) * (count + 1), np.int32, 4)
+    data = allocate(total + SLACK * len(texts))
+    if load("group.copy_group")(*opened, *found, offsets, data) < 0:
+        return False
+    used = 0
+    for column, byte_count, place, is_text in texts:
+        column.offsets = offsets[place * (count + 1) : (place + 1) * (count + 1)]
+        column.data = data[used : used + byte_count]
+        column.text_checked = bool(is_text)
+        used += byte_count + SLACK
+    return True
+
+
+def int64s(scratch: Scratch, name: str, rows: int, columns: int) -> Table:
     """A reused table."""
     size = 8 * rows * columns
     return scratch.arena(name).room(size)[:size].view(np.int64).reshape(rows, columns)
@@ -336,4 +348,4 @@ def _int64s(scratch: Scratch, name: str, rows: int, columns: int) -> Table:
 def _grown(scratch: Scratch, name: str, table: Table, rows: int, columns: int) -> Table:
     """The table with more rows, its content kept."""
     scratch.arena(name).room(8 * rows * columns, table.nbytes)
-    return _int64s(scratch, name, rows, columns)
+    return int64s(scratch, name, rows, columns)
