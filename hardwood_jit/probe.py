@@ -192,8 +192,8 @@ def _excluded(file: ScanFile, leaf: Leaf, groups: Sequence[int], hashes: NDArray
     ranges = [(offset, BLOCK_BYTES) for offset in offsets.ravel().tolist()]
     blocks = np.empty((len(ranges), BLOCK_BYTES), np.uint8)
     file.source.read_ranges(ranges, list(blocks))
-    held = is_in_block(np.tile(hashes, len(asked)), blocks).reshape(offsets.shape).any(axis=1)
-    return [group for group, may_be in zip(asked, held.tolist(), strict=True) if not may_be]
+    held = is_in_block(np.tile(hashes, len(asked)), blocks).reshape(offsets.shape)
+    return [group for group, may_be in zip(asked, held, strict=True) if not may_be.any()]
 
 
 def _bitset_places(file: ScanFile, leaf: Leaf, groups: Sequence[int]) -> dict[int, tuple[int, int] | None]:

@@ -352,7 +352,7 @@ class LocalFile(Source):
         size, filled = len(out), 0
         while filled < size:  # one call gives at most 2 GiB
             try:
-                got = os.preadv(descriptor, [out[filled:] if filled else out], offset + filled)
+                got = os.preadv(descriptor, [(out[filled:] if filled else out).data], offset + filled)
             except OSError as error:
                 error.filename = error.filename or self.path  # the descriptor alone names nothing
                 raise

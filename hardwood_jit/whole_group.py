@@ -92,7 +92,7 @@ class WholeGroups:
         self._sizes: list[list[int]] = size.tolist()
         self._codecs: list[list[int]] = codec.tolist()
         self._values: list[list[int]] = table[..., tables.CHUNK_VALUES].tolist()
-        self._has_index: list[bool] = (table[..., tables.CHUNK_OFFSET_INDEX] > 0).all(axis=1).tolist()
+        self._has_index: list[bool] = [bool(row.all()) for row in table[..., tables.CHUNK_OFFSET_INDEX] > 0]
 
     def takes(self, plan: GroupPlan, row_count: int, limit: int | None) -> bool:
         """Whether a row group that is read as a whole is filtered here."""
