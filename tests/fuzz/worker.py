@@ -142,15 +142,17 @@ def check_filter(dataset: Any, turn: int, rows: int, first: list[dict[str, Any]]
 def prepare() -> None:
     """No generated kernels, those of whole row groups always, and dictionaries of little pages are asked, too."""
     from hardwood_jit import probe
-    from hardwood_jit.jit import group_kernel
+    from hardwood_jit.jit import group_kernel, joined_kernel, lookup_kernel
     from hardwood_jit.jit.fused_kernels import COMPILES, FUSED
 
     FUSED.building = "never"
     probe.LEAST_DATA = 64
     if COMPILES:
-        FUSED.build(group_kernel.KERNELS)  # what is tested must not depend on what the disk has by chance
+        # What is tested must not depend on what the disk has by chance.
+        FUSED.build((*group_kernel.KERNELS, *lookup_kernel.KERNELS))
     else:
-        group_kernel.are_built = lambda: True
+        for module in (group_kernel, joined_kernel, lookup_kernel):
+            module.are_built = lambda: True
 
 
 def run_case(data: bytes, number: int, covered: bool, original: Any) -> str:
