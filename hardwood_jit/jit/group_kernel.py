@@ -19,7 +19,7 @@ from hardwood_jit.jit.chunk import CHUNK_BYTES, INFO_LOADED, INFO_USED, MOST_ENT
 from hardwood_jit.jit.fused_kernels import FUSED
 from hardwood_jit.jit.kernel_cache import load
 from hardwood_jit.jit.survivors import Positions
-from hardwood_jit.jit.value_decoder import WORDS, Bytes, Table, Wanted
+from hardwood_jit.jit.value_decoder import WORDS, Bytes, Table, Wanted, Words
 from hardwood_jit.jit.value_test import PreparedTest
 from hardwood_jit.kernels import group as fields
 from hardwood_jit.kernels.levels import BODY_FIELDS
@@ -283,7 +283,7 @@ def make_columns(
     outputs: GroupOutputs,
     results: list[list[int]],
     count: int,
-    out_validity: Table,
+    out_validity: Words,
     out_4: NDArray[np.uint32],
     out_8: NDArray[np.uint64],
 ) -> list[Column]:
