@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from hardwood_jit.jit.value_decoder import Bytes
     from hardwood_jit.metadata.schema import Leaf
 
-DENSE_SHARE = 0.75  # of the rows so far: where more survive, all is decoded and then taken, or not even taken
 IS_USED = True  # tests compare with the general way
 # Of a row group's columns: in larger ones a few Python steps per column are nothing, and the general way reads less.
 READ_BYTES = 8 << 20
@@ -98,10 +97,7 @@ class WholeGroups:
         """Whether a row group that is read as a whole is filtered here."""
         if not self.is_possible or self._has_declined or limit is not None or row_count > WINDOW_ROWS:
             return False
-        if not self._good[plan.row_group]:
-            return False
-        total = self._job.metrics.total
-        return not total.rows_in or total.rows_out <= DENSE_SHARE * total.rows_in
+        return self._good[plan.row_group]
 
     def batches(
         self, plan: GroupPlan, proof: GroupProof, row_count: int, scratch: Scratch, rest: Rest

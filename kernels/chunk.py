@@ -1,18 +1,21 @@
 # mypy: ignore-errors
 """One flat column chunk from its compressed bytes to a narrowed mask, or to the values of survivors, in one call.
 
-For the most common chunks, small enough for one window: snappy or no compression, PLAIN and dictionary pages, no
-checksums to compare. Anything else, and anything malformed, is declined with a negative status: then the general path
-does the work again, and says what is wrong. A mask that was narrowed before a call declined does no harm: narrowing
-twice is narrowing once.
+For the most common chunks, small enough for one window: snappy or no compression, PLAIN and dictionary pages, numbers
+also as deltas or byte streams (unpack.py), no checksums to compare. Anything else, and anything malformed, is declined
+with a negative status: then the general path does the work again, and says what is wrong. A mask that was narrowed
+before a call declined does no harm: narrowing twice is narrowing once.
 """
 
 import numpy as np
 
 from .bits import copy_bytes, load_u32, load_u64
+from .byte_stream_split import read_fixed as read_streams
 from .compare import INSIDE, in_points, judge_bytes, number_key
 from .compiled import block, kernel
-from .dictionary import read_page_indexes
+from .delta import read_integers
+from .dictionary import gather_fixed, read_page_indexes
+from .dictionary import read_fixed as read_indexed
 from .fused import count_set, test_indexes
 from .levels import (
     BODY_DEFINITION_BYTES,
@@ -24,7 +27,8 @@ from .levels import (
     BODY_START,
     BODY_VALUES,
 )
-from .select import narrow_page, rank_survivors
+from .plain import read_fixed as read_plain
+from .select import narrow_page, rank_survivors, take_words
 from .slices import (
     OUT_START,
     RANK_START,
@@ -39,7 +43,6 @@ from .slices import (
     TAKE,
 )
 from .snappy import inflate_block
-from .spread import spread_values
 from .status import CORRUPT, OK
 from .tables import (
     PAGE_BODY,
@@ -55,6 +58,7 @@ from .tables import (
     PAGE_VALUES,
 )
 from .take import check_ranks, find_byte_arrays, slice_page, take_fixed, take_indexes
+from .unpack import DELTA, is_packed, unpack_page
 
 DECLINED = -63  # no status of a page: the general path decides
 
@@ -68,7 +72,7 @@ INFO_ENTRIES = 1  # of the dictionary; 0 without one
 INFO_DICTIONARY_BYTES = 2
 INFO_USED = 3  # bytes of the arena
 INFO_LOADED = 4  # pages decompressed
-INFO_ENCODING = 5  # of all data pages: 1 dictionary, 0 PLAIN, 2 both
+INFO_ENCODING = 5  # of all data pages: 1 indexes, 0 values, 2 both
 INFO_FIELDS = 6
 
 
@@ -83,6 +87,12 @@ def inflate_body(src, pos, end, codec, out, start, stop):
         return np.int64(CORRUPT)
     copy_bytes(out, start, src, pos, end - pos)
     return np.int64(OK)
+
+
+@block
+def is_index(encoding):
+    """Whether pages in this encoding hold indexes into a dictionary."""
+    return encoding == 2 or encoding == 8
 
 
 @block
@@ -111,14 +121,15 @@ def open_chunk(src, table, codec, check_sums, nullable, row_count, dictionary, b
         row = first + p
         values = table[row, PAGE_VALUES]
         encoding = table[row, PAGE_ENCODING]
-        is_index = encoding == 2 or encoding == 8
-        if table[row, PAGE_KIND] == _DICTIONARY_PAGE or values > row_count - at or not (is_index or encoding == 0):
+        if table[row, PAGE_KIND] == _DICTIONARY_PAGE or values > row_count - at:
+            return np.int64(DECLINED)
+        if not (is_index(encoding) or encoding == 0 or is_packed(encoding)):
             return np.int64(DECLINED)
         if check_sums and table[row, PAGE_HAS_CRC]:
             return np.int64(DECLINED)
         if nullable and table[row, PAGE_KIND] != _V2 and table[row, PAGE_DEF_ENCODING] != 3:
             return np.int64(DECLINED)
-        dictionary_pages += np.int64(is_index)
+        dictionary_pages += np.int64(is_index(encoding))
         bodies[p, BODY_START] = -1
         bodies[p, BODY_END] = -1
         bodies[p, BODY_VALUES] = values
@@ -221,7 +232,9 @@ def narrow_numbers(
         )  # fmt: skip
         if status < 0:
             return np.int64(DECLINED)
-        if status == PLAIN_LEFT:
+        if status == VALUES_LEFT:
+            if unpack_one(table, p, itemsize, arena, bodies, slices, info) < 0:
+                return np.int64(DECLINED)
             take = slices[p, TAKE]
             pos = slices[p, SRC_START]
             if take > (slices[p, SRC_END] - pos) // itemsize or take > np.int64(hits.shape[0]):
@@ -242,7 +255,27 @@ def narrow_numbers(
     return left
 
 
-PLAIN_LEFT = 1 << 60  # more than any page's candidates: the values of this page are for the caller to test
+VALUES_LEFT = 1 << 60  # more than any page's candidates: the values of this page are for the caller to test
+
+
+@block
+def is_unpacked(bodies, page, p):
+    """Whether the slice `page` of data page `p` points at values that were written out behind its bytes."""
+    return page[0, SRC_START] >= bodies[p, BODY_END]
+
+
+@block
+def unpack_one(table, p, itemsize, arena, bodies, slices, info):
+    """Make PLAIN numbers of a sliced page that has others; byte arrays (`itemsize` 0) have none. OK or DECLINED."""
+    encoding = table[np.int64(table.shape[0]) - np.int64(bodies.shape[0]) + p, PAGE_ENCODING]
+    if is_packed(encoding) and not is_unpacked(bodies, slices[p : p + 1], p):
+        if itemsize == 0:
+            return np.int64(DECLINED)
+        used = unpack_page(encoding, itemsize, arena, slices, p, info[INFO_USED])
+        if used < 0:
+            return np.int64(DECLINED)
+        info[INFO_USED] = used
+    return np.int64(OK)
 
 
 @block
@@ -265,11 +298,11 @@ def narrow_one(
     src, table, p, codec, nullable, row_count, null_matches, arena, bodies, slices, validity, counts, entries, hit,
     hit_count, hits, mask, info,
 ):  # fmt: skip
-    """One page: loaded if a candidate's verdict is open, and indexes tested. Candidates left, or PLAIN_LEFT."""
+    """One page: loaded if a candidate's verdict is open, and indexes tested. Candidates left, or VALUES_LEFT."""
     first = bodies[p, BODY_FIRST_ROW]
     rows = bodies[p, BODY_VALUES]
     row = np.int64(table.shape[0]) - np.int64(bodies.shape[0]) + p
-    is_index = table[row, PAGE_ENCODING] != 0
+    has_indexes = is_index(table[row, PAGE_ENCODING])
     slices[p, SRC_START] = 0
     slices[p, SRC_END] = 0
     slices[p, STREAM_COUNT] = 0
@@ -281,9 +314,9 @@ def narrow_one(
     slices[p, ROW_COUNT] = rows
     if not any_set(mask, first, first + rows):
         return np.int64(0)
-    if is_index and hit_count == 0 and null_matches == 0:
+    if has_indexes and hit_count == 0 and null_matches == 0:
         return decide_page(mask, first, rows, False)
-    if is_index and hit_count == entries and not nullable:
+    if has_indexes and hit_count == entries and not nullable:
         return decide_page(mask, first, rows, True)
     if load_page(src, table, p, codec, arena, bodies, info) < 0:
         return np.int64(DECLINED)
@@ -293,8 +326,8 @@ def narrow_one(
     take = slices[p, TAKE]
     if take > np.int64(hits.shape[0]):
         return np.int64(DECLINED)
-    if not is_index:
-        return np.int64(PLAIN_LEFT)
+    if not has_indexes:
+        return np.int64(VALUES_LEFT)
     pos = slices[p, SRC_START]
     end = slices[p, SRC_END]
     if take == rows:
@@ -344,7 +377,9 @@ def narrow_byte_arrays(
         )  # fmt: skip
         if status < 0:
             return np.int64(DECLINED)
-        if status == PLAIN_LEFT:
+        if status == VALUES_LEFT:
+            if unpack_one(table, p, np.int64(0), arena, bodies, slices, info) < 0:
+                return np.int64(DECLINED)
             pos = slices[p, SRC_START]
             end = slices[p, SRC_END]
             for i in range(slices[p, TAKE]):
@@ -426,34 +461,50 @@ def take_all_indexes(src, gathered, ranks, entry_count, codes, out):
 @block
 def is_index_page(table, gathered, p):
     """Whether data page `p` holds indexes, by the table of headers, which may begin with the dictionary's."""
-    return table[np.int64(table.shape[0]) - np.int64(gathered.shape[0]) + p, PAGE_ENCODING] != 0
+    return is_index(table[np.int64(table.shape[0]) - np.int64(gathered.shape[0]) + p, PAGE_ENCODING])
 
 
 @block
-def take_mixed(table, dictionary, arena, gathered, ranks, entries, validity, indexes, out):
-    """Numbers of pages some of which hold indexes and some values, page by page, at their slots: OK or DECLINED."""
-    for p in range(gathered.shape[0]):
-        take = gathered[p, TAKE]
-        if take == 0:
-            continue
-        if not is_index_page(table, gathered, p):
-            if take_fixed(arena, gathered[p : p + 1], ranks, validity, out) < 0:
-                return np.int64(DECLINED)
-            continue
-        at = gathered[p, OUT_START]
-        if at < 0 or gathered[p, SLOTS] > np.int64(out.shape[0]) - at:
-            return np.int64(DECLINED)
-        if take_indexes(arena, gathered[p : p + 1], ranks, entries, indexes) != take:
-            return np.int64(DECLINED)
-        for i in range(np.uint64(take)):
-            index = np.int64(indexes[i])
-            if out.itemsize == 8:
-                out[np.uint64(at) + i] = load_u64(dictionary, index * 8)
-            else:
-                out[np.uint64(at) + i] = load_u32(dictionary, index * 4)
-        if take < gathered[p, SLOTS]:
-            spread_values(out, at, gathered[p, SLOTS], take, validity)
-    return np.int64(OK)
+def take_whole_page(table, p, bodies, dictionary, arena, gathered, entries, validity, indexes, out):
+    """The numbers of a page all of whose rows are wanted: decoded to their slots in one go. OK or a status."""
+    page = gathered[p : p + 1]
+    page[0, SKIP] = 0
+    at = page[0, OUT_START]
+    if at < 0 or page[0, SLOTS] > np.int64(out.shape[0]) - at or page[0, TAKE] != page[0, STREAM_COUNT]:
+        return np.int64(DECLINED)
+    encoding = table[np.int64(table.shape[0]) - np.int64(gathered.shape[0]) + p, PAGE_ENCODING]
+    if is_index(encoding):
+        known = dictionary[: entries * np.int64(out.itemsize)].view(out.dtype)
+        return read_indexed(arena, page, validity, known, indexes, out)
+    if is_packed(encoding) and not is_unpacked(bodies, page, p):
+        if encoding == DELTA:
+            return read_integers(arena, page, validity, out)
+        return read_streams(arena, page, validity, out)
+    return read_plain(arena, page, validity, out)
+
+
+@block
+def take_indexed(p, bodies, dictionary, arena, gathered, ranks, entries, validity, indexes, codes, out):
+    """The listed numbers of a page of indexes, at their slots: OK or a status."""
+    page = gathered[p : p + 1]
+    at = page[0, OUT_START]
+    take = page[0, TAKE]
+    slots = page[0, SLOTS]
+    if at < 0 or slots > np.int64(out.shape[0]) - at or take >= np.int64(indexes.shape[0]):
+        return np.int64(DECLINED)
+    if slots * 4 > bodies[p, BODY_VALUES] and bodies[p, BODY_VALUES] <= np.int64(codes.shape[0]):
+        # Many survivors: all indexes of the page are unpacked first, in vector code.
+        found = take_all_indexes(arena, page, ranks, entries, codes, indexes)
+    else:
+        found = take_indexes(arena, page, ranks, entries, indexes)
+    if found != take:
+        return np.int64(DECLINED)
+    known = dictionary[: entries * np.int64(out.itemsize)].view(out.dtype)
+    own = out[at : at + slots]
+    if take == slots:
+        return take_words(known, indexes[:take], own)
+    indexes[take] = indexes[take - 1]
+    return gather_fixed(indexes[: take + 1], validity, at, known, own)
 
 
 @kernel
@@ -471,42 +522,26 @@ def take_numbers(
     nulls = rank_survivors(positions, slices, validity, ranks, out_validity, gathered)
     if nulls < 0:
         return np.int64(DECLINED)
-    if info[INFO_ENCODING] == 0:
-        if take_fixed(arena, gathered, ranks, out_validity, out) < 0:
-            return np.int64(DECLINED)
-        return nulls
-    size = np.int64(out.itemsize)
     entries = info[INFO_ENTRIES]
-    if entries > info[INFO_DICTIONARY_BYTES] // size:
+    if info[INFO_ENCODING] > 0 and entries > info[INFO_DICTIONARY_BYTES] // np.int64(out.itemsize):
         return np.int64(DECLINED)
-    if info[INFO_ENCODING] == 2:
-        if take_mixed(table, dictionary, arena, gathered, ranks, entries, out_validity, indexes, out) < 0:
-            return np.int64(DECLINED)
-        return nulls
-    if np.int64(positions.shape[0]) * 4 > row_count:
-        # Many survivors: all indexes of a page are unpacked first, in vector code.
-        found = take_all_indexes(arena, gathered, ranks, entries, codes, indexes)
-    else:
-        found = take_indexes(arena, gathered, ranks, entries, indexes)
-    if found < 0 or found != np.int64(positions.shape[0]) - nulls:
-        return np.int64(DECLINED)
-    count = np.int64(positions.shape[0])
-    if nulls == 0:
-        if size == 8:
-            for i in range(np.uint64(count)):
-                out[i] = load_u64(dictionary, np.int64(indexes[i]) * 8)
+    for p in range(gathered.shape[0]):
+        if gathered[p, TAKE] == 0:
+            continue
+        if gathered[p, SLOTS] == bodies[p, BODY_VALUES]:
+            status = take_whole_page(table, p, bodies, dictionary, arena, gathered, entries, out_validity, indexes, out)
+        elif is_index_page(table, gathered, p):
+            status = take_indexed(
+                p, bodies, dictionary, arena, gathered, ranks, entries, out_validity, indexes, codes, out
+            )
         else:
-            for i in range(np.uint64(count)):
-                out[i] = load_u32(dictionary, np.int64(indexes[i]) * 4)
-        return nulls
-    at = np.uint64(0)
-    last = np.uint64(max(found - 1, np.int64(0)))
-    if found == 0:
-        indexes[0] = 0
-    for i in range(np.uint64(count)):  # a null takes the value that comes next
-        index = np.int64(indexes[min(at, last)])
-        out[i] = load_u64(dictionary, index * 8) if size == 8 else np.uint64(load_u32(dictionary, index * 4))
-        at += (out_validity[i >> np.uint64(6)] >> (i & np.uint64(63))) & np.uint64(1)
+            if unpack_one(table, p, np.int64(out.itemsize), arena, bodies, slices, info) < 0:
+                return np.int64(DECLINED)
+            gathered[p, SRC_START] = slices[p, SRC_START]
+            gathered[p, SRC_END] = slices[p, SRC_END]
+            status = take_fixed(arena, gathered[p : p + 1], ranks, out_validity, out)
+        if status < 0:
+            return np.int64(DECLINED)
     return nulls
 
 
@@ -526,6 +561,9 @@ def find_taken_bytes(
     )  # fmt: skip
     if status < 0 or (info[INFO_ENCODING] == 2 and shift < 0):
         return np.int64(DECLINED)
+    for p in range(bodies.shape[0]):
+        if unpack_one(table, p, np.int64(0), arena, bodies, slices, info) < 0:  # no byte arrays in such pages
+            return np.int64(DECLINED)
     nulls = rank_survivors(positions, slices, validity, ranks, out_validity, gathered)
     if nulls < 0:
         return np.int64(DECLINED)

@@ -23,8 +23,9 @@ from .compiled import block, kernel
 from .select import list_positions
 from .slices import SLACK
 from .status import OK
-from .tables import PAGE_KIND, PAGE_UNCOMPRESSED, PAGE_VALUES
+from .tables import PAGE_ENCODING, PAGE_KIND, PAGE_UNCOMPRESSED, PAGE_VALUES
 from .take import copy_byte_arrays
+from .unpack import DELTA, is_packed, unpacked_room
 from .utf8 import check_utf8, check_utf8_entries
 
 # One row per column; all int64. PAGE rows count in the table of page headers; bodies, slices and gathered share them.
@@ -35,12 +36,13 @@ COLUMN_NULLABLE = 3
 COLUMN_SIZE = 4  # bytes of a number; 0 for byte arrays
 COLUMN_IS_OUTPUT = 5  # its bytes are in the second source, that of columns which are only put out
 COLUMN_STORED = 6  # bytes of the chunk in the file
+COLUMN_IS_INTEGER = 7  # its pages may hold deltas
 # Filled by `place_columns`: extents of dictionary and data pages in the arena, SLACK included.
-COLUMN_DICTIONARY = 7
-COLUMN_DATA = 8
-COLUMN_DATA_END = 9
-COLUMN_ENTRIES = 10  # where its entries are listed in `entry_starts`
-COLUMN_FIELDS = 11
+COLUMN_DICTIONARY = 8
+COLUMN_DATA = 9
+COLUMN_DATA_END = 10
+COLUMN_ENTRIES = 11  # where its entries are listed in `entry_starts`
+COLUMN_FIELDS = 12
 
 # One row per test.
 TEST_COLUMN = 0
@@ -95,11 +97,21 @@ def place_columns(table, columns, first, most_bytes):
             return np.int64(DECLINED)
         has_dictionary = table[low, PAGE_KIND] == _DICTIONARY_PAGE
         total = np.int64(0)
+        unpacked = np.int64(0)
         for row in range(low, high):
             size = table[row, PAGE_UNCOMPRESSED]
             if size < 0 or size > most_bytes - total:
                 return np.int64(DECLINED)
             total += size
+            encoding = table[row, PAGE_ENCODING]
+            if is_packed(encoding):
+                if columns[c, COLUMN_SIZE] == 0 or (encoding == DELTA and columns[c, COLUMN_IS_INTEGER] == 0):
+                    return np.int64(DECLINED)
+                if table[row, PAGE_VALUES] < 0 or table[row, PAGE_VALUES] > most_bytes:
+                    return np.int64(DECLINED)
+                unpacked += unpacked_room(table[row, PAGE_VALUES], columns[c, COLUMN_SIZE])
+                if unpacked > most_bytes:
+                    return np.int64(DECLINED)
         if total > columns[c, COLUMN_STORED] * _EXPANSION + _TAG * (high - low):
             return np.int64(DECLINED)
         dictionary = np.int64(0)
@@ -111,9 +123,10 @@ def place_columns(table, columns, first, most_bytes):
             if columns[c, COLUMN_SIZE] == 0:
                 entries += table[low, PAGE_VALUES]
         columns[c, COLUMN_DICTIONARY] = at
-        columns[c, COLUMN_DATA] = at + dictionary + SLACK
-        columns[c, COLUMN_DATA_END] = at + total + 2 * SLACK
-        at += total + 2 * SLACK
+        at = (at + dictionary + SLACK + 7) & ~np.int64(7)  # numbers lie at multiples of their size
+        columns[c, COLUMN_DATA] = at
+        at = (at + total - dictionary + unpacked + SLACK + 7) & ~np.int64(7)
+        columns[c, COLUMN_DATA_END] = at
     return at
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .bits import copy_bytes, load_u64, popcount, trailing_zeros
 from .compiled import block, fail, kernel, quick_kernel
 from .plain import copy_value
+from .rle import fill_bits, put_bits
 from .slices import OUT_START, RANK_START, ROW_COUNT, ROW_START, SKIP, SLOTS, TAKE
 from .status import BAD_COUNT, OK, OUTPUT_FULL
 
@@ -82,7 +83,11 @@ def list_positions(mask, start, stop, positions):
             count = np.int64(popcount(word))
             if count > room - found:
                 return np.int64(OUTPUT_FULL)
-            if count < 4 or room - found < 8:
+            if word == np.uint64(0x0101010101010101):
+                for j in range(np.uint64(8)):
+                    positions[np.uint64(found) + j] = np.int32(i + np.int64(j))
+                found += 8
+            elif count < 4 or room - found < 8:
                 while word != np.uint64(0):
                     positions[np.uint64(found)] = np.int32(i + (np.int64(trailing_zeros(word)) >> 3))
                     word &= word - np.uint64(1)
@@ -266,6 +271,41 @@ def all_of_lists(offsets, hits, out):
     return np.int64(OK)
 
 
+@block
+def find_position(positions, first, row):
+    """The first of the positions (rising) from number `first` on that is not before `row`."""
+    low = np.int64(first)
+    high = np.int64(positions.shape[0])
+    while low < high:
+        middle = (low + high) >> 1
+        if np.int64(positions[np.uint64(middle)]) < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@block
+def rank_whole_page(rank, row, rows, validity, ranks, taken, out_validity, at):
+    """As rank_survivors for all rows of a page, which go to the slots from `at` on: the new number of listed ranks."""
+    done = np.int64(0)
+    while done < rows:
+        offset = (row + done) & 63
+        step = min(rows - done, 64 - offset)
+        word = validity[np.uint64((row + done) >> 6)] >> np.uint64(offset)
+        if step < 64:
+            word &= (np.uint64(1) << np.uint64(step)) - np.uint64(1)
+        put_bits(out_validity, at + done, word, step)
+        for _ in range(step):
+            ranks[np.uint64(taken)] = np.int32(rank)
+            bit = np.int64(word & np.uint64(1))
+            word >>= np.uint64(1)
+            taken += bit
+            rank += bit
+        done += step
+    return taken
+
+
 @kernel
 def rank_survivors(positions, slices, validity, ranks, out_validity, gathered):
     """Positions in the window -> which values of which page they need.
@@ -288,19 +328,25 @@ def rank_survivors(positions, slices, validity, ranks, out_validity, gathered):
         gathered[p, OUT_START] = at
         gathered[p, RANK_START] = taken
         first = at
-        if validity.shape[0] == 0:
+        rows = slices[p, ROW_COUNT]
+        stop = find_position(positions, at, end_row)
+        if validity.shape[0] == 0 or slices[p, TAKE] == rows:  # no nulls: vector code
             skip = slices[p, SKIP] - first_row
-            while at < count and np.int64(positions[np.uint64(at)]) < end_row:
-                ranks[np.uint64(at)] = np.int32(np.int64(positions[np.uint64(at)]) + skip)
-                at += 1
-            taken = at
+            lag = np.uint64(at - taken)
+            for i in range(np.uint64(at), np.uint64(stop)):
+                ranks[i - lag] = np.int32(np.int64(positions[i]) + skip)
+            if validity.shape[0] > 0:
+                fill_bits(out_validity, at, stop - at)
+            taken += stop - at
+            at = stop
+        elif stop - at == rows and rows > 0 and np.int64(positions[np.uint64(at)]) == first_row:
+            taken = rank_whole_page(slices[p, SKIP], first_row, rows, validity, ranks, taken, out_validity, at)
+            at = stop
         else:
             rank = slices[p, SKIP]
             scanned = first_row  # `rank` counts the values before this row
-            while at < count:
+            while at < stop:
                 row = np.int64(positions[np.uint64(at)])
-                if row >= end_row:
-                    break
                 while scanned < row:
                     step = min(row - scanned, 64 - (scanned & 63))
                     word = validity[np.uint64(scanned >> 6)] >> np.uint64(scanned & 63)

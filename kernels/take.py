@@ -181,12 +181,29 @@ def take_fixed(src, gathered, ranks, validity, out):
             at = gathered[row, OUT_START]
             if at < 0 or gathered[row, SLOTS] > np.int64(out.shape[0]) - at:
                 return fail(OUTPUT_FULL, row)
-            if size == 4:
-                for i in range(take):
-                    out[np.uint64(at + i)] = load_u32(src, pos + np.int64(ranks[np.uint64(first + i)]) * 4)
-            else:
-                for i in range(take):
-                    out[np.uint64(at + i)] = load_u64(src, pos + np.int64(ranks[np.uint64(first + i)]) * 8)
+            listed = np.uint64(first)
+            slot = np.uint64(at)
+            i = np.uint64(0)
+            left = np.uint64(take)
+            while i < left:
+                step = min(left - i, np.uint64(16))
+                low = ranks[listed + i]
+                if step == np.uint64(16) and ranks[listed + i + np.uint64(15)] == low + 15:
+                    # Neighbours, as where most rows survive: one vector move.
+                    source = pos + np.int64(low) * size
+                    for k in range(np.uint64(16)):
+                        if size == 4:
+                            out[slot + i + k] = load_u32(src, source + np.int64(k) * 4)
+                        else:
+                            out[slot + i + k] = load_u64(src, source + np.int64(k) * 8)
+                else:
+                    for k in range(step):
+                        rank = np.int64(ranks[listed + i + k])
+                        if size == 4:
+                            out[slot + i + k] = load_u32(src, pos + rank * 4)
+                        else:
+                            out[slot + i + k] = load_u64(src, pos + rank * 8)
+                i += step
             if take < gathered[row, SLOTS]:
                 spread_values(out, at, gathered[row, SLOTS], take, validity)
     return np.int64(OK)

@@ -56,6 +56,14 @@ LAYOUTS = {
     "fallback": {"data_page_size": 512, "write_batch_size": 64, "dictionary_pagesize_limit": 2_000},
     "small pages": {"data_page_size": 512, "write_batch_size": 64},
     "page index": {"data_page_size": 512, "write_batch_size": 64, "write_page_index": True},
+    "deltas and streams": {
+        "use_dictionary": ["word"],
+        "column_encoding": {
+            "id": "DELTA_BINARY_PACKED", "small": "DELTA_BINARY_PACKED", "real": "BYTE_STREAM_SPLIT",
+            "half": "BYTE_STREAM_SPLIT", "price": "BYTE_STREAM_SPLIT",
+        },
+        "data_page_size": 2_000, "write_batch_size": 64,
+    },
 }
 
 PREDICATES = {
@@ -107,6 +115,13 @@ def test_explain_names_the_kernels_that_tested_whole_groups(table: pa.Table) -> 
     assert "group(c0: INT32)" in shapes(scan) and "group(c0: BYTE_ARRAY)" in shapes(scan)
 
 
+@pytest.mark.parametrize("name", ["number", "with nulls", "decimal"])
+def test_deltas_and_streams_are_for_these_kernels(table: pa.Table, name: str) -> None:
+    data = _written(table.drop_columns(["unique"]), **LAYOUTS["deltas and streams"])
+    scan = hw.scan(data).filter(PREDICATES[name])
+    assert "group(c0" in shapes(scan) and scan.to_arrow().num_rows > 0
+
+
 def test_general_way_can_be_told_from_it(table: pa.Table, general_way: None) -> None:
     assert "group(c0" not in shapes(hw.scan(_written(table)).filter(col("small") >= 0))
 
@@ -128,11 +143,15 @@ def test_other_files_go_the_general_way(table: pa.Table, settings: dict[str, obj
     assert scan.count() == table.filter(pc.field("small") >= 0).num_rows
 
 
-def test_where_most_rows_pass_the_next_row_groups_go_the_general_way(table: pa.Table) -> None:
-    scan = hw.scan(_written(table)).filter(col("id") != 17).use_metadata(False).threads(1)
-    found = shapes(scan)
-    assert "group(c0: INT64)" in found and "chunk(c0: INT64)" in found
-    assert scan.count() == ROWS - 1
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_where_most_rows_or_all_pass_row_groups_go_as_a_whole_too(table: pa.Table, layout: str) -> None:
+    data = _written(table, **LAYOUTS[layout])
+    for predicate, kept in ((col("id") != 17, ROWS - 1), (col("id") >= 0, ROWS)):
+        scan = hw.scan(data).filter(predicate).use_metadata(False).threads(1)
+        found = shapes(scan)
+        assert "group(c0: INT64)" in found and "chunk(c0: INT64)" not in found
+        expected = table.filter(pc.field("id") != 17) if kept < ROWS else table
+        assert scan.to_arrow().to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.parametrize("declined_from", [0, 1, 2])

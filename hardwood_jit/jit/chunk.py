@@ -37,12 +37,22 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 << 20  # decompressed data pages: what a window may hold of a column
 QUICK_BYTES = 256 << 10
-DENSE_CHUNK = 0.85  # of numbers: above, everything is decoded and then taken, or not even taken
+# Of numbers: above, everything is decoded and then taken. Nowhere: pages all of whose rows survive are decoded whole
+# here, too (two columns, all of 1 million rows, one thread: PLAIN 12.8 ms the general way and 10.9 here).
+DENSE_CHUNK = 1.0
 MOST_PAGES = 512
 MOST_ENTRIES = 1 << 20
 
 _CODECS = frozenset({int(Codec.UNCOMPRESSED), int(Codec.SNAPPY)})
 _ENCODINGS = frozenset(map(int, (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY)))
+_SPLIT = frozenset({int(Encoding.BYTE_STREAM_SPLIT)})
+_DELTA = frozenset({int(Encoding.DELTA_BINARY_PACKED)})
+_PACKED = {  # written out as PLAIN before anything else
+    PhysicalType.INT32: _SPLIT | _DELTA,
+    PhysicalType.INT64: _SPLIT | _DELTA,
+    PhysicalType.FLOAT: _SPLIT,
+    PhysicalType.DOUBLE: _SPLIT,
+}
 _NUMBERS = frozenset({PhysicalType.INT32, PhysicalType.INT64, PhysicalType.FLOAT, PhysicalType.DOUBLE})
 _KIND = int(PageKind.DICTIONARY_PAGE)
 INFO_USED, INFO_LOADED, INFO_ENCODING, INFO_FIELDS = 3, 4, 5, 6  # see kernels/chunk.py
@@ -58,6 +68,7 @@ class Chunk:
         raw: Bytes,
         table: NDArray[np.int64],
         total_bytes: int,
+        unpacked_bytes: int,
         scratch: Scratch,
     ) -> None:
         self.leaf = leaf
@@ -80,7 +91,7 @@ class Chunk:
         self.info = np.zeros(INFO_FIELDS, np.int64)
         self._entries_are_text: bool | None = None
         self.dictionary = scratch.arena(("dictionary", leaf.index)).room(self.dictionary_bytes)
-        self.arena = scratch.arena(("pages", leaf.index)).room(self.data_bytes)
+        self.arena = scratch.arena(("pages", leaf.index)).room(self.data_bytes + unpacked_bytes)
 
     def narrow(self, prepared: PreparedTest, mask: Bytes, checksums: bool) -> int | None:
         """AND a test into the mask of the whole row group: candidates left; None where the kernel declined."""
@@ -232,11 +243,20 @@ def open_chunk(
     if status != 0 or rows == 0:
         return None
     table = table[:rows]
-    if not _ENCODINGS.issuperset(table[:, PAGE_ENCODING].tolist()):
-        return None
+    unpacked = 0
+    encodings = table[:, PAGE_ENCODING].tolist()
+    if not _ENCODINGS.issuperset(encodings):
+        packed = _PACKED.get(leaf.physical_type, frozenset())
+        if not packed.issuperset(set(encodings) - _ENCODINGS):
+            return None
+        size = WORDS[leaf.physical_type][1].itemsize
+        counts = table[:, PAGE_VALUES].tolist()
+        unpacked = sum(size * count + 8 for count, kind in zip(counts, encodings, strict=True) if kind in packed)
+        if unpacked > CHUNK_BYTES:
+            return None
     total = sum(table[:, PAGE_UNCOMPRESSED].tolist())
     # 24 bytes are the most that snappy makes of one.
     if total > min(CHUNK_BYTES, max_page_bytes) or total > 24 * raw.size + 64 * rows:
         return None
-    return Chunk(leaf, facts, raw, table, total, scratch)
+    return Chunk(leaf, facts, raw, table, total, unpacked, scratch)
 

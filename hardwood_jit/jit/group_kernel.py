@@ -39,6 +39,7 @@ SIZES = {
     PhysicalType.DOUBLE: 8,
     PhysicalType.BYTE_ARRAY: 0,
 }
+INTEGERS = frozenset({PhysicalType.INT32, PhysicalType.INT64})
 KERNELS = ("group.place_columns", "group.narrow_group", "group.take_group", "group.copy_group")
 MOST_PAGES = 512  # of all columns together
 DICTIONARY = int(PageKind.DICTIONARY_PAGE)
@@ -170,7 +171,7 @@ class GroupKernel:
             leaf = chunk.leaf
             self._columns[number] = (
                 row, after, chunk.codec, leaf.max_definition_level, SIZES[leaf.physical_type], only_output,
-                chunk.stop - chunk.start, 0, 0, 0, 0,
+                chunk.stop - chunk.start, leaf.physical_type in INTEGERS, 0, 0, 0, 0,
             )  # fmt: skip
             row = after
         self._opened, self._rows = first + len(chunks), row
