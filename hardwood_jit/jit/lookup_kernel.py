@@ -95,7 +95,8 @@ class LookupKernel:
             page_rows += rows
             leaf = part.leaf
             size, stored = SIZES[leaf.physical_type], part.stop - part.start
-            columns.append((row, after, part.codec, leaf.max_definition_level, size, only_output, stored, 0, 0, 0, 0))
+            known = (row, after, part.codec, leaf.max_definition_level, size, only_output, stored)
+            columns.append((*known, *(0,) * (fields.COLUMN_FIELDS - len(known))))
             row = after
         self._columns[first : first + len(parts)] = columns
         self._page_rows[self._rows : row] = page_rows
