@@ -280,16 +280,9 @@ class FilteredGroup:
             self._left -= len(positions)
         self.measured.rows_out += len(positions)
         self._fetch_outputs(window, positions)
-        step = self._batch_rows()
+        step = self._job.survivors_per_batch(len(self._file.leaves))
         for low in range(0, len(positions), step):
             yield from self._gather(window, positions[low : low + step], len(positions) <= step)
-
-    def _batch_rows(self) -> int:
-        job = self._job
-        if job.batch_rows is not None:
-            return job.batch_rows
-        per_row = job.measured[0] if job.measured else 8.0 * len(self._file.leaves) + job.constant_bytes
-        return max(1, int(job.batch_bytes / max(per_row, 0.125)))
 
     def _gather(self, window: Window, positions: Positions, once: bool) -> Iterator[Batch]:
         """The output columns, joined with those of the windows before as far as a batch has room for them.
@@ -297,7 +290,7 @@ class FilteredGroup:
         `once`: these are all survivors of the window.
         """
         self._state.is_filtering = False
-        limit = self._batch_rows()
+        limit = self._job.survivors_per_batch(len(self._file.leaves))
         for piece in self._survivors.gather(window, positions, once):
             taken = piece[0].record_count
             if self._pieces and (self._piece_rows + taken > limit or not all(map(_can_join, self._pieces[0], piece))):

@@ -52,6 +52,13 @@ class ScanJob:
     def order(self) -> ConjunctOrder:
         return self.metrics.order
 
+    def survivors_per_batch(self, leaf_count: int) -> int:
+        """Rows of a filtered batch: as asked for, or as many as its bytes allow, going by the batches so far."""
+        if self.batch_rows is not None:
+            return self.batch_rows
+        per_row = self.measured[0] if self.measured else 8.0 * leaf_count + self.constant_bytes
+        return max(1, int(self.batch_bytes / max(per_row, 0.125)))
+
     def note(self, batch: Batch) -> None:
         self.noted += 1
         if batch.num_rows and (self.noted < 8 or self.noted % 8 == 0):

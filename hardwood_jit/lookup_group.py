@@ -170,7 +170,7 @@ class LookupGroups:
                 return
         low = 0
         while low < count and self._file.leaves:
-            high = min(count, low + self._batch_rows())
+            high = min(count, low + self._job.survivors_per_batch(len(self._file.leaves)))
             found = kernel.take(self._outputs, low, high)
             if found is None:
                 yield from self._declined(rest, low)
@@ -243,13 +243,6 @@ class LookupGroups:
         """Whether page headers have statistics that may be worth a look, which is the general way's."""
         proofs = self._file.header_proofs
         return proofs is not None and proofs.is_worth_it(self._test.test) and kernel.has_statistics(LEAST_PAGE)
-
-    def _batch_rows(self) -> int:
-        job = self._job
-        if job.batch_rows is not None:
-            return job.batch_rows
-        per_row = job.measured[0] if job.measured else 8.0 * len(self._file.leaves) + job.constant_bytes
-        return max(1, int(job.batch_bytes / max(per_row, 0.125)))
 
     def _count_columns(self, kernel: LookupKernel, measured: GroupMetrics) -> None:
         measured.peak_page_bytes = max(measured.peak_page_bytes, kernel.held_bytes)

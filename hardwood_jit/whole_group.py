@@ -128,7 +128,7 @@ class WholeGroups:
                 return
         low = 0
         while low < count:
-            high = min(count, low + self._batch_rows())
+            high = min(count, low + self._job.survivors_per_batch(len(self._file.leaves)))
             columns = kernel.take(self._outputs, low, high)
             if columns is None:
                 self._has_declined = True
@@ -236,13 +236,6 @@ class WholeGroups:
         if count > FEW_SURVIVORS or not self._has_index[group]:
             return False
         return sum(self._sizes[group][self._filter_count :]) >= SPARSE_BYTES
-
-    def _batch_rows(self) -> int:
-        job = self._job
-        if job.batch_rows is not None:
-            return job.batch_rows
-        per_row = job.measured[0] if job.measured else 8.0 * len(self._file.leaves) + job.constant_bytes
-        return max(1, int(job.batch_bytes / max(per_row, 0.125)))
 
     def _count_columns(self, kernel: GroupKernel, measured: GroupMetrics) -> None:
         measured.peak_page_bytes = max(measured.peak_page_bytes, kernel.held_bytes)
